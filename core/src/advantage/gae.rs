@@ -1,0 +1,124 @@
+use super::Across;
+use crate::{
+    error::{check_len, check_unit, Result},
+    layout::Batch,
+    real::Real,
+};
+
+/// What [`gae`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct GaeInput<'a, R> {
+    /// Token rewards, action-aligned.
+    pub rewards: &'a [R],
+    /// Values V(s), state-aligned.
+    pub values: &'a [R],
+    /// One per sequence: the value after its last kept token. 0 for a finished sequence, V(s) for a truncated one.
+    pub bootstrap: &'a [R],
+}
+
+/// How [`gae`] discounts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaeConfig {
+    /// Discount γ per step, in `[0, 1]`; default 1.
+    pub gamma: f64,
+    /// Decay λ of the trace, in `[0, 1]`; default 1.
+    pub lambda: f64,
+    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    pub across: Across,
+}
+
+impl Default for GaeConfig {
+    fn default() -> Self {
+        Self { gamma: 1.0, lambda: 1.0, across: Across::StepOver }
+    }
+}
+
+/// What [`gae`] writes.
+#[derive(Debug)]
+pub struct GaeOutput<'a, R> {
+    /// Advantages, action-aligned, not whitened.
+    pub advantages: &'a mut [R],
+    /// Returns, state-aligned: advantages + values, the critic's target.
+    pub returns: &'a mut [R],
+}
+
+/// Generalized advantage estimates: how much better each token was than the critic foresaw.
+///
+/// ```text
+/// δ_t = r_t + γ V_{t+1} − V_t      V after the last kept token = bootstrap
+/// A_t = δ_t + γ λ A_{t+1}          G_t = A_t + V_t
+/// ```
+///
+/// λ = 0 gives the TD error δ; λ = 1 gives the discounted return minus the value.
+///
+/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned (same index, see the crate
+/// docs); `bootstrap` has one entry per sequence. Returns use the advantages *before* any whitening.
+///
+/// **Mask.** Dropped slots are never read and get `0` in both outputs; `t + 1` is the next *kept* token,
+/// or the next slot with reward and value 0 under [`Across::ZeroStep`]. Dropped slots after the last kept token count under
+/// neither rule.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ or λ is outside `[0, 1]`.
+///
+/// **Reference.** Schulman et al. 2016, arXiv:1506.02438, eq. 16. `StepOver`: verl 0.9.1, NeMo-RL (2026-08); `ZeroStep`: OpenRLHF 0.11.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{advantage::*, Batch, Layout, Mask};
+///
+/// // the third token came from a tool, not from the policy
+/// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
+/// let (mut advantages, mut returns) = ([0.0; 4], [0.0; 4]);
+/// gae(
+///     &batch,
+///     GaeInput { rewards: &[0.0, 0.0, f64::NAN, 1.0], values: &[0.5, 0.5, f64::NAN, 0.5], bootstrap: &[0.0] },
+///     &GaeConfig { lambda: 0.5, ..Default::default() },     // γ = 1, StepOver
+///     GaeOutput { advantages: &mut advantages, returns: &mut returns },
+/// )?;
+/// assert_eq!(advantages, [0.125, 0.25, 0.0, 0.5]);
+/// assert_eq!(returns, [0.625, 0.75, 0.0, 1.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn gae<R: Real>(
+    batch: &Batch<'_>,
+    input: GaeInput<'_, R>,
+    config: &GaeConfig,
+    output: GaeOutput<'_, R>,
+) -> Result<()> {
+    check_len("rewards", input.rewards, batch.tokens())?;
+    check_len("values", input.values, batch.tokens())?;
+    check_len("bootstrap", input.bootstrap, batch.sequences())?;
+    check_len("advantages", output.advantages, batch.tokens())?;
+    check_len("returns", output.returns, batch.tokens())?;
+    check_unit("gamma", config.gamma)?;
+    check_unit("lambda", config.lambda)?;
+    let gamma = R::narrow(config.gamma);
+    let decay = R::narrow(config.gamma * config.lambda);
+    for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
+        let (rewards, values) = (row.of(input.rewards), row.of(input.values));
+        let (advantages, returns) = (row.of_mut(output.advantages), row.of_mut(output.returns));
+        let (mut next_value, mut next_advantage) = (bootstrap, R::zero());
+        let mut seen_kept = false;
+        // A_t needs A_{t+1}
+        for t in (0..row.keep.len()).rev() {
+            if row.keep[t] {
+                seen_kept = true;
+                let delta = rewards[t] + gamma * next_value - values[t];
+                next_advantage = delta + decay * next_advantage;
+                next_value = values[t];
+                advantages[t] = next_advantage;
+                returns[t] = next_advantage + values[t];
+            } else {
+                if seen_kept && config.across == Across::ZeroStep {
+                    next_advantage = gamma * next_value + decay * next_advantage;
+                    next_value = R::zero();
+                }
+                advantages[t] = R::zero();
+                returns[t] = R::zero();
+            }
+        }
+    }
+    Ok(())
+}

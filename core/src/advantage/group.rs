@@ -1,0 +1,285 @@
+use super::EpsilonPlace;
+use crate::{
+    error::{check_len, check_not_negative, Result},
+    layout::{Batch, Groups},
+    real::Real,
+    reduce::map_row,
+    simd::multiversion,
+    statistics::{Divisor, Moments, Spread},
+};
+
+/// What the only sample of a prompt gets, having nobody to be compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Singleton {
+    /// 0: no comparison, no signal. TRL 1.16; verl's `rloo_vectorized`.
+    #[default]
+    Zero,
+    /// Its score, as if mean were 0 and deviation 1. verl 0.9.1.
+    Raw,
+    /// NaN: the sample deviation of one score. OpenRLHF 0.11.
+    Undefined,
+}
+
+/// Whether group advantages are divided by the group's spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GroupScale {
+    /// Divided by the standard deviation of the group (GRPO).
+    #[default]
+    StandardDeviation,
+    /// Not divided (Dr. GRPO).
+    Unit,
+}
+
+/// The conventions of [`group_relative`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupConfig {
+    /// Whether to divide by the group's spread; default yes.
+    pub scale: GroupScale,
+    /// Variance divided by `n − 1` (default) or `n`.
+    pub spread: Spread,
+    /// The small number ε ≥ 0 added to the deviation; default 1e-6.
+    pub epsilon: f64,
+    /// What a group of one gets; default 0.
+    pub singleton: Singleton,
+}
+
+impl Default for GroupConfig {
+    fn default() -> Self {
+        Self {
+            scale: GroupScale::StandardDeviation,
+            spread: Spread::Sample,
+            epsilon: 1e-6,
+            singleton: Singleton::Zero,
+        }
+    }
+}
+
+/// The conventions of [`leave_one_out`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeaveOneOutConfig {
+    /// What a group of one gets; default 0.
+    pub singleton: Singleton,
+}
+
+/// Scores of one prompt's samples, compared with each other (GRPO; [`GroupScale::Unit`] is Dr. GRPO).
+///
+/// ```text
+/// A_i = (s_i − mean_j s_j) / (std_j s_j + ε)        j over the samples of i's prompt
+/// ```
+///
+/// A group of equal scores gives zeros.
+///
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`] lays them on the tokens, [`sequence_sums`] makes scores of
+/// token rewards.
+///
+/// **Mask.** None: sequences, not tokens. Leave a sequence out by leaving it out of `groups` and `scores`.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or
+/// `scratch` not one per group; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
+///
+/// **Reference.** Shao et al. 2024, arXiv:2402.03300, §4.1.2; Dr. GRPO: Liu et al. 2025, arXiv:2503.20783. All divide by the sample
+/// deviation; ε is 1e-6 in verl 0.9.1 (`Singleton::Raw`), 1e-4 in TRL 1.16 (`Zero`), 1e-9 in OpenRLHF 0.11 (`Undefined`).
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{advantage::*, Groups, Moments, Spread};
+///
+/// let groups = Groups::from_ids(&[0, 1, 0, 1, 2])?;
+/// let config = GroupConfig { spread: Spread::Population, epsilon: 0.0, ..Default::default() };
+/// let (mut scratch, mut out) = ([Moments::default(); 3], [9.0; 5]);
+/// group_relative(&groups, &[1.0, 4.0, 3.0, 4.0, 7.0], &config, &mut scratch, &mut out)?;
+/// assert_eq!(out, [-1.0, 0.0, 1.0, 0.0, 0.0]);      // a pair, a tie, a group of one
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn group_relative<R: Real>(
+    groups: &Groups<'_>,
+    scores: &[R],
+    config: &GroupConfig,
+    scratch: &mut [Moments],
+    out: &mut [R],
+) -> Result<()> {
+    check_groups(groups, scores, scratch, out)?;
+    check_not_negative("epsilon", config.epsilon)?;
+    group_moments(groups, scores, scratch);
+    for ((group, &score), out) in groups.ids().zip(scores).zip(out) {
+        let moments = &scratch[group];
+        let (mean, deviation) = if moments.count < 2 {
+            match config.singleton {
+                Singleton::Zero => (score.widen(), 1.0),
+                Singleton::Raw => (0.0, 1.0),
+                Singleton::Undefined => (f64::NAN, 1.0),
+            }
+        } else {
+            let variance = moments.variance(config.spread, Divisor::Count)?;
+            (moments.mean, EpsilonPlace::Outside.deviation(variance, 0.0))
+        };
+        let centred = score.widen() - mean;
+        *out = R::narrow(match config.scale {
+            GroupScale::Unit => centred,
+            // equal scores with ε = 0: 0 rather than 0 / 0
+            GroupScale::StandardDeviation if centred == 0.0 => 0.0,
+            GroupScale::StandardDeviation => centred / (deviation + config.epsilon),
+        });
+    }
+    Ok(())
+}
+
+/// Each score against the mean of the prompt's other samples (RLOO).
+///
+/// ```text
+/// A_i = s_i − mean_{j≠i} s_j = (s_i − mean_j s_j) · K / (K − 1)        K samples of i's prompt
+/// ```
+///
+/// **Alignment.** One entry per sequence, in and out.
+///
+/// **Mask.** None: sequences, not tokens.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or
+/// `scratch` not one per group.
+///
+/// **Reference.** Ahmadian et al. 2024, arXiv:2402.14740, eq. 8. A group of one: verl 0.9.1 `rloo` is `Raw`, its
+/// `rloo_vectorized` and TRL 1.16 are `Zero`, OpenRLHF 0.11 is `Undefined`.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{advantage::*, Groups, Moments};
+///
+/// let groups = Groups::contiguous(&[3, 1])?;
+/// let (mut scratch, mut out) = ([Moments::default(); 2], [9.0; 4]);
+/// leave_one_out(&groups, &[0.0, 1.0, 5.0, 7.0], &LeaveOneOutConfig::default(), &mut scratch, &mut out)?;
+/// assert_eq!(out, [-3.0, -1.5, 4.5, 0.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn leave_one_out<R: Real>(
+    groups: &Groups<'_>,
+    scores: &[R],
+    config: &LeaveOneOutConfig,
+    scratch: &mut [Moments],
+    out: &mut [R],
+) -> Result<()> {
+    check_groups(groups, scores, scratch, out)?;
+    group_moments(groups, scores, scratch);
+    for ((group, &score), out) in groups.ids().zip(scores).zip(out) {
+        let moments = &scratch[group];
+        let size = moments.count as f64;
+        *out = if moments.count < 2 {
+            match config.singleton {
+                Singleton::Zero => R::zero(),
+                Singleton::Raw => score,
+                Singleton::Undefined => R::nan(),
+            }
+        } else {
+            R::narrow((score.widen() - moments.mean) * (size / (size - 1.0)))
+        };
+    }
+    Ok(())
+}
+
+/// One number per sequence laid on each of its kept tokens.
+///
+/// ```text
+/// out[i, t] = values_i
+/// ```
+///
+/// **Alignment.** `values` has one entry per sequence, `out` is action-aligned.
+///
+/// **Mask.** Dropped slots get 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
+///
+/// **Reference.** How every group estimator of verl 0.9.1, TRL 1.16 and OpenRLHF 0.11 reaches the tokens.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{advantage::broadcast, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::packed(&[0, 2, 3])?, Mask::new(&[true, false, true]))?;
+/// let mut out = [9.0; 3];
+/// broadcast(&batch, &[0.5, -0.5], &mut out)?;
+/// assert_eq!(out, [0.5, 0.0, -0.5]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn broadcast<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> Result<()> {
+    check_len("values", values, batch.sequences())?;
+    check_len("out", out, batch.tokens())?;
+    for (row, &value) in batch.rows().zip(values) {
+        for (out, &keep) in row.of_mut(out).iter_mut().zip(row.keep) {
+            *out = if keep { value } else { R::zero() };
+        }
+    }
+    Ok(())
+}
+
+/// The sum of the kept token rewards of each sequence: its score.
+///
+/// ```text
+/// out_i = Σ_t r[i, t]
+/// ```
+///
+/// **Alignment.** `rewards` is action-aligned, `out` has one entry per sequence.
+///
+/// **Mask.** Dropped slots are never read; a sequence without kept tokens gets 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
+///
+/// **Reference.** verl 0.9.1 sums over *all* slots, dropped ones too; pass a batch that keeps every slot to get that.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{advantage::sequence_sums, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, true, true, false]))?;
+/// let mut scores = [9.0; 2];
+/// sequence_sums(&batch, &[0.5, 1.0, -1.0, f64::NAN], &mut scores)?;
+/// assert_eq!(scores, [1.5, -1.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> Result<()> {
+    check_len("rewards", rewards, batch.tokens())?;
+    check_len("out", out, batch.sequences())?;
+    row_sums(batch, rewards, out);
+    Ok(())
+}
+
+multiversion! {
+    fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> () {
+        for (row, out) in batch.rows().zip(out) {
+            let [sum] = map_row(&row, [rewards], [], |[x]| ([], [x.widen()]));
+            *out = R::narrow(sum);
+        }
+    }
+}
+
+fn check_groups<R>(groups: &Groups<'_>, scores: &[R], scratch: &[Moments], out: &[R]) -> Result<()> {
+    check_len("scores", scores, groups.sequences())?;
+    check_len("scratch", scratch, groups.count())?;
+    check_len("out", out, groups.sequences())
+}
+
+/// Three passes over the scores: the means, their correction, then the squared deviations.
+fn group_moments<R: Real>(groups: &Groups<'_>, scores: &[R], scratch: &mut [Moments]) {
+    scratch.fill(Moments::default());
+    for (group, &score) in groups.ids().zip(scores) {
+        scratch[group].count += 1;
+        scratch[group].mean += score.widen();
+    }
+    for moments in scratch.iter_mut().filter(|moments| moments.count > 0) {
+        moments.mean /= moments.count as f64;
+    }
+    // the rounding error of the first mean, added back: matters for groups that are nearly tied
+    for (group, &score) in groups.ids().zip(scores) {
+        scratch[group].m2 += score.widen() - scratch[group].mean;
+    }
+    for moments in scratch.iter_mut().filter(|moments| moments.count > 0) {
+        moments.mean += moments.m2 / moments.count as f64;
+        moments.m2 = 0.0;
+    }
+    for (group, &score) in groups.ids().zip(scores) {
+        let deviation = score.widen() - scratch[group].mean;
+        scratch[group].m2 += deviation * deviation;
+    }
+}

@@ -1,0 +1,327 @@
+//! Where the tokens of a batch lie, and which of them take part: the only index arithmetic over sequences.
+
+use crate::error::{check_len, checked_size, Error, Result};
+
+/// Which tokens take part: `true` (kept) where the policy itself chose the token, `false` (dropped) elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mask<'a>(&'a [bool]);
+
+impl<'a> Mask<'a> {
+    /// One entry per token slot.
+    pub const fn new(keep: &'a [bool]) -> Self {
+        Self(keep)
+    }
+
+    /// The entries.
+    pub const fn as_slice(&self) -> &'a [bool] {
+        self.0
+    }
+}
+
+/// Where each sequence lies in a flat token slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout<'a>(Shape<'a>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape<'a> {
+    Padded { batch: usize, len: usize },
+    Packed { cu_seqlens: &'a [u32] },
+}
+
+impl<'a> Layout<'a> {
+    /// `[batch, len]`, row-major, every row the same length.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] if `batch · len` does not fit into a machine word.
+    pub fn padded(batch: usize, len: usize) -> Result<Self> {
+        checked_size("batch × len", batch, len)?;
+        Ok(Self(Shape::Padded { batch, len }))
+    }
+
+    /// Ragged rows back to back; row `i` is `cu_seqlens[i]..cu_seqlens[i + 1]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if the slice is empty (no sequences is `&[0]`); [`Error::Offsets`] if it does not start at 0
+    /// or an offset is below the one before it.
+    pub fn packed(cu_seqlens: &'a [u32]) -> Result<Self> {
+        if cu_seqlens.is_empty() {
+            return Err(Error::Length { what: "cu_seqlens", expected: 1, got: 0 });
+        }
+        let mut at_least = 0;
+        for (index, &got) in cu_seqlens.iter().enumerate() {
+            if got < at_least || (index == 0 && got != 0) {
+                return Err(Error::Offsets { index, at_least, got });
+            }
+            at_least = got;
+        }
+        Ok(Self(Shape::Packed { cu_seqlens }))
+    }
+
+    /// Number of sequences.
+    pub const fn sequences(&self) -> usize {
+        match self.0 {
+            Shape::Padded { batch, .. } => batch,
+            Shape::Packed { cu_seqlens } => cu_seqlens.len() - 1,
+        }
+    }
+
+    /// Number of token slots, kept or not.
+    pub const fn tokens(&self) -> usize {
+        match self.0 {
+            Shape::Padded { batch, len } => batch * len,
+            Shape::Packed { cu_seqlens } => cu_seqlens[cu_seqlens.len() - 1] as usize,
+        }
+    }
+
+    /// First slot and number of slots of a sequence; `sequence` must be below [`Self::sequences`].
+    #[inline]
+    pub(crate) fn row(&self, sequence: usize) -> (usize, usize) {
+        match self.0 {
+            Shape::Padded { len, .. } => (sequence * len, len),
+            Shape::Packed { cu_seqlens } => {
+                let start = cu_seqlens[sequence] as usize;
+                (start, cu_seqlens[sequence + 1] as usize - start)
+            }
+        }
+    }
+}
+
+/// A layout and a mask that fit each other; checked once, then passed to every kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch<'a> {
+    layout: Layout<'a>,
+    mask: Mask<'a>,
+    kept: usize,
+}
+
+impl<'a> Batch<'a> {
+    /// Joins a layout and a mask.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if the mask has not one entry per token slot.
+    pub fn new(layout: Layout<'a>, mask: Mask<'a>) -> Result<Self> {
+        check_len("mask", mask.0, layout.tokens())?;
+        let kept = mask.0.iter().filter(|&&keep| keep).count();
+        Ok(Self { layout, mask, kept })
+    }
+
+    /// The layout.
+    pub const fn layout(&self) -> Layout<'a> {
+        self.layout
+    }
+
+    /// The mask.
+    pub const fn mask(&self) -> Mask<'a> {
+        self.mask
+    }
+
+    /// Number of sequences.
+    pub const fn sequences(&self) -> usize {
+        self.layout.sequences()
+    }
+
+    /// Number of token slots, kept or not: the length of every per-token slice.
+    pub const fn tokens(&self) -> usize {
+        self.layout.tokens()
+    }
+
+    /// Number of kept tokens.
+    pub const fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// Number of sequences with at least one kept token.
+    pub fn kept_sequences(&self) -> usize {
+        self.rows().filter(|row| row.last_kept().is_some()).count()
+    }
+
+    /// The sequences in order.
+    #[inline]
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        let (layout, keep) = (self.layout, self.mask.0);
+        (0..layout.sequences()).map(move |sequence| {
+            let (start, len) = layout.row(sequence);
+            Row { start, keep: &keep[start..start + len] }
+        })
+    }
+}
+
+/// One sequence of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    /// Its first slot in the flat slices.
+    pub(crate) start: usize,
+    /// Its part of the mask.
+    pub(crate) keep: &'a [bool],
+}
+
+impl Row<'_> {
+    /// Its part of a per-token slice.
+    #[inline(always)]
+    pub(crate) fn of<'b, T>(&self, tokens: &'b [T]) -> &'b [T] {
+        &tokens[self.start..self.start + self.keep.len()]
+    }
+
+    /// Its part of a per-token output.
+    #[inline(always)]
+    pub(crate) fn of_mut<'b, T>(&self, tokens: &'b mut [T]) -> &'b mut [T] {
+        &mut tokens[self.start..self.start + self.keep.len()]
+    }
+
+    /// Kept tokens in it.
+    #[inline]
+    pub(crate) fn kept(&self) -> usize {
+        self.keep.iter().filter(|&&keep| keep).count()
+    }
+
+    /// Index within the row of its last kept token.
+    #[inline]
+    pub(crate) fn last_kept(&self) -> Option<usize> {
+        self.keep.iter().rposition(|&keep| keep)
+    }
+}
+
+/// Sequences that answer the same prompt, by dense ids in any order or by contiguous sizes; checked once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Groups<'a> {
+    kind: GroupKind<'a>,
+    sequences: usize,
+    count: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GroupKind<'a> {
+    Ids(&'a [u32]),
+    Sizes(&'a [u32]),
+}
+
+impl<'a> Groups<'a> {
+    /// One id per sequence, in any order. Ids are dense: each is below the number of sequences.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Group`] with the first id that is not.
+    pub fn from_ids(ids: &'a [u32]) -> Result<Self> {
+        let mut count = 0;
+        for (index, &id) in ids.iter().enumerate() {
+            if id as usize >= ids.len() {
+                return Err(Error::Group { index, got: id, bound: ids.len() });
+            }
+            count = count.max(id as usize + 1);
+        }
+        Ok(Self { kind: GroupKind::Ids(ids), sequences: ids.len(), count })
+    }
+
+    /// The first `sizes[0]` sequences are group 0, the next `sizes[1]` group 1, and so on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Group`] at a size of 0; [`Error::Overflow`] if the sizes add up to more than a machine word.
+    pub fn contiguous(sizes: &'a [u32]) -> Result<Self> {
+        let mut sequences = 0_usize;
+        for (index, &size) in sizes.iter().enumerate() {
+            if size == 0 {
+                return Err(Error::Group { index, got: 0, bound: 1 });
+            }
+            sequences = sequences
+                .checked_add(size as usize)
+                .ok_or(Error::Overflow { what: "sum of sizes", factors: (sequences, 1) })?;
+        }
+        Ok(Self { kind: GroupKind::Sizes(sizes), sequences, count: sizes.len() })
+    }
+
+    /// Number of sequences.
+    pub const fn sequences(&self) -> usize {
+        self.sequences
+    }
+
+    /// Number of groups: every id is below this.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The group of each sequence, in order.
+    pub fn ids(&self) -> impl Iterator<Item = usize> + 'a {
+        let (kind, sequences) = (self.kind, self.sequences);
+        let (mut group, mut left) = (0, 0);
+        (0..sequences).map(move |sequence| match kind {
+            GroupKind::Ids(ids) => ids[sequence] as usize,
+            GroupKind::Sizes(sizes) => {
+                if left == 0 {
+                    left = sizes[group];
+                    group += 1;
+                }
+                left -= 1;
+                group - 1
+            }
+        })
+    }
+}
+
+/// Takes the rows that predicted the responses out of what a model returned for whole sequences.
+///
+/// A model's output at position `p` is what it says *after reading* token `p`: it predicts token `p + 1`.
+/// The rows that predicted the `T` response tokens at the end of a sequence of `L` tokens are therefore
+/// `L − T − 1 … L − 2`: one to the left of the tokens themselves. This is the only place where that shift happens.
+///
+/// ```text
+/// out[i, t, ·] = raw[i, L_i − T_i − 1 + t, ·]        t = 0 … T_i − 1
+/// ```
+///
+/// **Alignment.** `raw` is raw model output (`raw_logits` with `width` = vocabulary, `raw_values` with `width` = 1);
+/// `out` is action-aligned for logits and state-aligned for values: both have the index of the token they precede.
+///
+/// **Mask.** None: slots are copied whether kept or not, so that `out` holds what the model said.
+///
+/// **Errors.** [`Error::Length`] if a slice or the number of sequences does not fit, or if a raw sequence has
+/// fewer than `T_i + 1` positions; [`Error::Overflow`] if a size does not fit into a machine word.
+///
+/// **Reference.** verl 0.9.1 takes `[:, -T-1:-1]` of logits and values alike; the owner's chain names it the alignment slice.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{shift, Layout};
+///
+/// // two prompt tokens, then three response tokens; the critic read all five
+/// let raw_values = [f32::NAN, 0.20, 0.25, 0.30, f32::NAN];
+/// let mut values = [0.0; 3];
+/// shift(&Layout::padded(1, 3)?, &Layout::padded(1, 5)?, &raw_values, 1, &mut values)?;
+/// assert_eq!(values, [0.20, 0.25, 0.30]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn shift<T: Copy>(
+    responses: &Layout<'_>,
+    raw_layout: &Layout<'_>,
+    raw: &[T],
+    width: usize,
+    out: &mut [T],
+) -> Result<()> {
+    if raw_layout.sequences() != responses.sequences() {
+        return Err(Error::Length {
+            what: "raw_layout",
+            expected: responses.sequences(),
+            got: raw_layout.sequences(),
+        });
+    }
+    check_len("raw", raw, checked_size("raw tokens × width", raw_layout.tokens(), width)?)?;
+    check_len("out", out, checked_size("tokens × width", responses.tokens(), width)?)?;
+    for sequence in 0..responses.sequences() {
+        let ((_, len), (_, raw_len)) = (responses.row(sequence), raw_layout.row(sequence));
+        if len > 0 && raw_len < len + 1 {
+            return Err(Error::Length { what: "raw sequence", expected: len + 1, got: raw_len });
+        }
+    }
+    for sequence in 0..responses.sequences() {
+        let ((start, len), (raw_start, raw_len)) = (responses.row(sequence), raw_layout.row(sequence));
+        if len == 0 {
+            continue;
+        }
+        let from = (raw_start + raw_len - len - 1) * width;
+        out[start * width..(start + len) * width].copy_from_slice(&raw[from..from + len * width]);
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! The functions beyond `+ − × ÷`: our own, so that their bits do not depend on the machine or the toolchain.
+//!
+//! `exp` and `ln` are branch-free, so a loop over an array of them is the lane form, with the same bits by construction.
+//! `sqrt` is correctly rounded everywhere (IEEE 754) and comes from libm.
+
+mod exp;
+mod exp_remainder;
+mod ln;
+#[cfg(test)]
+mod sweep_tests;
+
+use crate::real::Real;
+
+pub(crate) use exp::{exp_f32, exp_f64};
+pub(crate) use exp_remainder::exp_remainder;
+pub(crate) use ln::{ln_f32, ln_f64};
+
+/// `e^x`.
+///
+/// NaN → NaN, +inf → +inf, −inf → 0, ±0 → 1. Overflow gives +inf, underflow passes through the subnormals to 0.
+#[inline(always)]
+pub fn exp<R: Real>(x: R) -> R {
+    x.own_exp()
+}
+
+/// The natural logarithm.
+///
+/// NaN → NaN, +inf → +inf, ±0 → −inf, negative → NaN, 1 → 0. Subnormal arguments are exact inputs like any other.
+#[inline(always)]
+pub fn ln<R: Real>(x: R) -> R {
+    x.own_ln()
+}
+
+/// The square root, correctly rounded. Negative → NaN, −0 → −0.
+#[inline(always)]
+pub fn sqrt<R: Real>(x: R) -> R {
+    x.own_sqrt()
+}

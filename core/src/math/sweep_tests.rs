@@ -1,0 +1,212 @@
+//! Accuracy, special cases and bits of `exp` and `ln`.
+//!
+//! f32 is measured against the f64 functions of libm, whose own error (below 2^-28 ulp of f32) does
+//! not show. f64 is compared with libm itself: both err by less than 1 ulp, so results may be
+//! neighbours but never further apart. The bounds are the figures of the exhaustive f32 sweep, that
+//! is `sweep_exp_f32(0..=u32::MAX, 1)` and `sweep_ln_f32(0..=u32::MAX, 1)`.
+
+use super::exp::{exp_f32, exp_f64};
+use super::ln::{ln_f32, ln_f64};
+use core::hint::black_box;
+use core::ops::RangeInclusive;
+
+const EXP_F32_ULP: f64 = 0.79;
+const LN_F32_ULP: f64 = 0.65;
+const F64_STEPS_FROM_LIBM: u64 = 1;
+/// Prime, so that every exponent meets every low bit.
+const STRIDE: usize = 257;
+const AROUND_EDGE: u32 = 64;
+
+/// Largest error of `exp_f32` over every `stride`-th bit pattern, in ulp of the exact result.
+pub(crate) fn sweep_exp_f32(bits: RangeInclusive<u32>, stride: usize) -> f64 {
+    largest_error_f32(exp_f32, libm::exp, bits, stride)
+}
+
+/// Largest error of `ln_f32` over every `stride`-th bit pattern, in ulp of the exact result.
+pub(crate) fn sweep_ln_f32(bits: RangeInclusive<u32>, stride: usize) -> f64 {
+    largest_error_f32(ln_f32, libm::log, bits, stride)
+}
+
+fn largest_error_f32(
+    function: impl Fn(f32) -> f32,
+    reference: impl Fn(f64) -> f64,
+    bits: RangeInclusive<u32>,
+    stride: usize,
+) -> f64 {
+    bits.step_by(stride).fold(0.0, |largest, pattern| {
+        let x = f32::from_bits(pattern);
+        largest.max(error_f32(function(x), reference(f64::from(x))))
+    })
+}
+
+fn error_f32(result: f32, exact: f64) -> f64 {
+    let nearest = exact as f32;
+    if nearest.is_finite() && result.is_finite() {
+        return (f64::from(result) - exact).abs() / spacing_f32(exact);
+    }
+    let expected = if exact.is_nan() { f32::NAN } else { nearest };
+    if result.to_bits() == expected.to_bits() {
+        0.0
+    } else {
+        f64::INFINITY
+    }
+}
+
+fn spacing_f32(exact: f64) -> f64 {
+    let smallest_normal = f64::from(f32::MIN_POSITIVE);
+    let magnitude = exact.abs().clamp(smallest_normal, f64::from(f32::MAX));
+    let power_of_two = f64::from_bits(magnitude.to_bits() & f64::INFINITY.to_bits());
+    power_of_two * f64::from(f32::EPSILON)
+}
+
+/// How many representable numbers lie between two results of the same function.
+fn steps_f64(result: f64, expected: f64) -> u64 {
+    if expected.is_nan() {
+        return result.to_bits().abs_diff(f64::NAN.to_bits());
+    }
+    let ordered = |value: f64| {
+        let bits = value.to_bits() as i64;
+        bits ^ (((bits >> 63) as u64) >> 1) as i64
+    };
+    ordered(result).abs_diff(ordered(expected))
+}
+
+fn xorshift(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// Zeros, ones, infinities, limits of the subnormals, of overflow and underflow, and every border
+/// between two values of n in exp.
+fn edges() -> Vec<f64> {
+    use core::f64::consts::{FRAC_1_SQRT_2, LN_2, SQRT_2};
+    let powers = [0.0, 0.5, 1.0, 2.0, FRAC_1_SQRT_2, SQRT_2, f64::INFINITY];
+    let normal = [
+        f32::MIN_POSITIVE.into(),
+        f32::MAX.into(),
+        f64::MIN_POSITIVE,
+        f64::MAX,
+    ];
+    let exp_f32 = [87.336_55, 88.722_84, 89.0, 103.278_93, 103.972_08, 104.0];
+    let exp_f64 = [
+        708.396_418_532,
+        709.782_712_893,
+        710.0,
+        745.133_219_102,
+        746.0,
+    ];
+    let borders = (0..1080).map(|n| (f64::from(n) + 0.5) * LN_2);
+    let limits = powers
+        .into_iter()
+        .chain(normal)
+        .chain(exp_f32)
+        .chain(exp_f64);
+    limits
+        .chain(borders)
+        .flat_map(|edge| [edge, -edge])
+        .collect()
+}
+
+#[test]
+fn f32_error_stays_below_the_exhaustive_figure() {
+    let all = 0..=u32::MAX;
+    let exp_error = sweep_exp_f32(all.clone(), STRIDE);
+    let ln_error = sweep_ln_f32(all, STRIDE);
+    assert!(exp_error < EXP_F32_ULP, "exp: {exp_error} ulp");
+    assert!(ln_error < LN_F32_ULP, "ln: {ln_error} ulp");
+}
+
+#[test]
+fn f32_error_stays_below_the_exhaustive_figure_around_edges() {
+    for edge in edges() {
+        let bits = (edge as f32).to_bits();
+        let around = bits.saturating_sub(AROUND_EDGE)..=bits.saturating_add(AROUND_EDGE);
+        let exp_error = sweep_exp_f32(around.clone(), 1);
+        let ln_error = sweep_ln_f32(around, 1);
+        assert!(
+            exp_error < EXP_F32_ULP,
+            "exp near {edge:e}: {exp_error} ulp"
+        );
+        assert!(ln_error < LN_F32_ULP, "ln near {edge:e}: {ln_error} ulp");
+    }
+}
+
+fn assert_f64_near_libm(x: f64) {
+    let exp_steps = steps_f64(exp_f64(x), libm::exp(x));
+    assert!(exp_steps <= F64_STEPS_FROM_LIBM, "exp({x:e}): {exp_steps}");
+    let ln_steps = steps_f64(ln_f64(x), libm::log(x));
+    assert!(ln_steps <= F64_STEPS_FROM_LIBM, "ln({x:e}): {ln_steps}");
+}
+
+#[test]
+fn f64_is_libm_or_its_neighbour() {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    for _ in 0..1_000_000 {
+        let bits = xorshift(&mut state);
+        let unit = (bits >> 11) as f64 / (1u64 << 53) as f64;
+        assert_f64_near_libm(f64::from_bits(bits));
+        assert_f64_near_libm(-750.0 + 1465.0 * unit);
+        assert_f64_near_libm(0.5 + 1.5 * unit);
+    }
+    for edge in edges() {
+        let bits = edge.to_bits();
+        let distance = u64::from(AROUND_EDGE);
+        let around = bits.saturating_sub(distance)..=bits.saturating_add(distance);
+        around.for_each(|pattern| assert_f64_near_libm(f64::from_bits(pattern)));
+    }
+}
+
+/// `x`, then exp(x), then ln(x).
+const SPECIAL_CASES: &str = "
+    NaN NaN NaN
+    -NaN NaN NaN
+    inf inf inf
+    -inf 0 NaN
+    0 1 -inf
+    -0 1 -inf
+    1e-40 1 any
+    -1e-40 1 NaN
+    1 any 0
+    -1 any NaN
+    3e38 inf any
+    -3e38 0 NaN";
+
+#[test]
+fn special_cases_are_exact() {
+    for case in SPECIAL_CASES.trim().lines() {
+        let mut fields = case.split_whitespace();
+        let mut next = || fields.next().unwrap();
+        let x = next();
+        let (x32, x64): (f32, f64) = (x.parse().unwrap(), x.parse().unwrap());
+        for (expected, result32, result64) in [
+            (next(), exp_f32(x32), exp_f64(x64)),
+            (next(), ln_f32(x32), ln_f64(x64)),
+        ] {
+            if let Ok(expected) = expected.parse::<f32>() {
+                assert_eq!(result32.to_bits(), expected.to_bits(), "{case}");
+                let steps = steps_f64(result64, expected.into());
+                assert_eq!(steps, 0, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lanes_have_the_bits_of_the_scalar() {
+    let mut state = 0x2545_f491_4f6c_dd1d;
+    for _ in 0..100_000 {
+        let x32: [f32; 8] = core::array::from_fn(|_| f32::from_bits(xorshift(&mut state) as u32));
+        let x64: [f64; 8] = core::array::from_fn(|_| f64::from_bits(xorshift(&mut state)));
+        let (exp32, ln32) = black_box((x32.map(exp_f32), x32.map(ln_f32)));
+        let (exp64, ln64) = black_box((x64.map(exp_f64), x64.map(ln_f64)));
+        for lane in 0..8 {
+            let (one32, one64) = (black_box(x32[lane]), black_box(x64[lane]));
+            assert_eq!(exp32[lane].to_bits(), exp_f32(one32).to_bits(), "{one32:e}");
+            assert_eq!(ln32[lane].to_bits(), ln_f32(one32).to_bits(), "{one32:e}");
+            assert_eq!(exp64[lane].to_bits(), exp_f64(one64).to_bits(), "{one64:e}");
+            assert_eq!(ln64[lane].to_bits(), ln_f64(one64).to_bits(), "{one64:e}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+use num_traits::Zero;
+
+use super::{
+    vocab_row::{check_logits, check_tokens, VocabRow},
+    Logit, PolicyConfig,
+};
+use crate::{
+    error::{check_len, Result},
+    layout::Batch,
+    math::exp,
+    real::Real,
+    simd::multiversion,
+};
+
+/// What [`logits_gradient`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct LogitsGradientInput<'a, L: Logit> {
+    /// `[tokens, vocab]`, row-major: the row that predicted each token.
+    pub logits: &'a [L],
+    /// Size of the vocabulary.
+    pub vocab: usize,
+    /// The id of each token.
+    pub tokens: &'a [u32],
+    /// ∂loss/∂log_probs, as the losses write it.
+    pub grad_log_probs: &'a [L::Compute],
+    /// ∂loss/∂entropy, as [`entropy_bonus`](crate::loss::entropy_bonus) writes it; zeros without a bonus.
+    pub grad_entropy: &'a [L::Compute],
+}
+
+/// The gradient of a loss with respect to the logits, from its gradients with respect to log-probabilities and entropy.
+///
+/// ```text
+/// ∂loss/∂logit_v = ( g_i (1[v = a_i] − p_v) − h_i p_v (ln p_v + H) ) / τ        g = grad_log_probs, h = grad_entropy
+/// ```
+///
+/// The entries of a row add up to 0: a shift of all logits changes nothing. An entry of −inf gets 0.
+///
+/// **Alignment.** Action-aligned in and out: row `i` is the one that predicted token `i`.
+///
+/// **Mask.** Dropped slots are never read; their whole rows get 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length), [`Error::TokenId`](crate::Error::TokenId),
+/// [`Error::Config`](crate::Error::Config) and [`Error::Overflow`](crate::Error::Overflow) as for
+/// [`log_probs_and_entropy`](super::log_probs_and_entropy).
+///
+/// **Reference.** Equal to the autograd of verl 0.9.1's `logprobs_from_logits` and `entropy_from_logits`.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{policy::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 2)?, Mask::new(&[true, false]))?;
+/// let mut grad_logits = [9.0; 4];
+/// logits_gradient(
+///     &batch,
+///     LogitsGradientInput {
+///         logits: &[0.0, 0.0, f64::NAN, f64::NAN],
+///         vocab: 2,
+///         tokens: &[1, 0],
+///         grad_log_probs: &[1.0, f64::NAN],
+///         grad_entropy: &[0.0, f64::NAN],
+///     },
+///     &PolicyConfig::default(),
+///     &mut grad_logits,
+/// )?;
+/// assert_eq!(grad_logits, [-0.5, 0.5, 0.0, 0.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn logits_gradient<L: Logit>(
+    batch: &Batch<'_>,
+    input: LogitsGradientInput<'_, L>,
+    config: &PolicyConfig,
+    grad_logits: &mut [L::Compute],
+) -> Result<()> {
+    let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
+    check_tokens(batch, input.tokens, input.vocab)?;
+    check_len("grad_log_probs", input.grad_log_probs, batch.tokens())?;
+    check_len("grad_entropy", input.grad_entropy, batch.tokens())?;
+    check_len("grad_logits", grad_logits, input.logits.len())?;
+    write(batch, input, scale, grad_logits);
+    Ok(())
+}
+
+multiversion! {
+    fn write<L: Logit>(batch: &Batch<'_>, input: LogitsGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) -> () {
+        let rows = input.logits.chunks_exact(input.vocab).zip(grad.chunks_exact_mut(input.vocab));
+        for (slot, ((logits, grad), &keep)) in rows.zip(batch.mask().as_slice()).enumerate() {
+            if !keep {
+                grad.fill(L::Compute::zero());
+                continue;
+            }
+            let row = VocabRow::read(logits, scale);
+            let (g, h) = (input.grad_log_probs[slot] * scale, input.grad_entropy[slot] * scale);
+            let inverse_sum = L::Compute::narrow(1.0 / row.sum);
+            // ln p + H = (z − m) − Σ p (z − m)
+            let mean_distance = L::Compute::narrow(row.weighted / row.sum);
+            for (grad, logit) in grad.iter_mut().zip(logits) {
+                let distance = logit.load() * scale - row.max;
+                let p = exp(distance) * inverse_sum;
+                // written so that NaN goes on, and −inf · 0 does not become NaN
+                *grad = if p == L::Compute::zero() { L::Compute::zero() } else { -p * (g + h * (distance - mean_distance)) };
+            }
+            grad[input.tokens[slot] as usize] += g;
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! **Stage 1 of 7 — policy.** Reads logits and tokens, writes log-probabilities and entropy, and takes gradients back to the logits.
+
+mod backward;
+mod log_probs;
+mod logit;
+pub(crate) mod vocab_row;
+
+pub use backward::{logits_gradient, LogitsGradientInput};
+pub use log_probs::{
+    entropy, log_probs_and_entropy, sum_squared_probs, token_log_probs, LogProbInput, LogProbOutput,
+    LogitsInput, PolicyConfig,
+};
+pub use logit::Logit;

@@ -1,0 +1,78 @@
+//! The number types: `f32` and `f64`, sealed.
+
+use core::fmt::{Debug, Display};
+use num_traits::{float::FloatCore, NumAssign};
+
+use crate::math;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+pub(crate) use sealed::Sealed;
+
+/// A number a formula can be computed in: `f32` or `f64`.
+///
+/// Sealed: the bits of every result are promised, and that promise is made for these two types.
+/// Config fields are `f64` whatever the type, and are rounded to it once, on entry.
+pub trait Real:
+    Sealed + FloatCore + NumAssign + Default + Debug + Display + Send + Sync + 'static
+{
+    /// Rounds to the nearest value of this type.
+    fn narrow(x: f64) -> Self;
+    /// The same value as an `f64`; always exact.
+    fn widen(self) -> f64;
+    #[doc(hidden)]
+    fn own_exp(self) -> Self;
+    #[doc(hidden)]
+    fn own_ln(self) -> Self;
+    #[doc(hidden)]
+    fn own_sqrt(self) -> Self;
+}
+
+impl Real for f32 {
+    #[inline(always)]
+    fn narrow(x: f64) -> Self {
+        x as Self
+    }
+    #[inline(always)]
+    fn widen(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn own_exp(self) -> Self {
+        math::exp_f32(self)
+    }
+    #[inline(always)]
+    fn own_ln(self) -> Self {
+        math::ln_f32(self)
+    }
+    #[inline(always)]
+    fn own_sqrt(self) -> Self {
+        libm::sqrtf(self)
+    }
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn narrow(x: f64) -> Self {
+        x
+    }
+    #[inline(always)]
+    fn widen(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn own_exp(self) -> Self {
+        math::exp_f64(self)
+    }
+    #[inline(always)]
+    fn own_ln(self) -> Self {
+        math::ln_f64(self)
+    }
+    #[inline(always)]
+    fn own_sqrt(self) -> Self {
+        libm::sqrt(self)
+    }
+}

@@ -1,0 +1,290 @@
+//! Count, mean and spread of the kept tokens, in `f64`, mergeable across shards; and the two conventions about them.
+
+use crate::{
+    error::{check_len, Error, Result},
+    layout::Batch,
+    math::sqrt,
+    real::Real,
+    reduce::{map_row, Sum},
+    simd::multiversion,
+};
+
+/// What a mean divides its sum by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Divisor {
+    /// The number of kept entries, `n`.
+    #[default]
+    Count,
+    /// `n + 1e-8`, as verl's `masked_mean` does: the mean of one entry is then off by 1e-8 of itself.
+    CountPlusEpsilon,
+}
+
+impl Divisor {
+    #[inline]
+    pub(crate) fn of(self, count: f64) -> f64 {
+        match self {
+            Self::Count => count,
+            Self::CountPlusEpsilon => count + 1e-8,
+        }
+    }
+}
+
+/// Which variance: divided by `n` or by `n − 1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// Divided by `n` (ddof 0).
+    Population,
+    /// Divided by `n − 1` (ddof 1); needs two entries.
+    #[default]
+    Sample,
+}
+
+impl Spread {
+    /// Entries a variance of this kind needs.
+    pub(crate) const fn needs(self) -> u64 {
+        match self {
+            Self::Population => 1,
+            Self::Sample => 2,
+        }
+    }
+}
+
+/// Count, mean and sum of squared deviations of some numbers.
+///
+/// Shards are joined by [`Moments::merge`]; merging in another order changes the result by rounding only
+/// (relative to the largest deviation, a few units of 2⁻⁵² per merge).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    /// How many numbers.
+    pub count: u64,
+    /// Their mean; 0 if there are none.
+    pub mean: f64,
+    /// The sum of their squared deviations from the mean.
+    pub m2: f64,
+}
+
+impl Moments {
+    /// The moments of the kept entries.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if `values` does not fit `batch`. An empty mask is not an error: the count is 0.
+    pub fn of<R: Real>(batch: &Batch<'_>, values: &[R]) -> Result<Self> {
+        check_len("values", values, batch.tokens())?;
+        let joint = CoMoments::of_two(batch, values, values);
+        Ok(Self { count: joint.count, mean: joint.mean_x, m2: joint.m2_x })
+    }
+
+    /// Joins the moments of two disjoint sets of numbers.
+    pub fn merge(&mut self, other: &Self) {
+        let mut joint = self.as_joint();
+        joint.merge(&other.as_joint());
+        *self = Self { count: joint.count, mean: joint.mean_x, m2: joint.m2_x };
+    }
+
+    /// The mean by a named divisor.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyMask`] if there are no numbers.
+    pub fn mean_by(&self, divisor: Divisor) -> Result<f64> {
+        if self.count == 0 {
+            return Err(Error::EmptyMask);
+        }
+        Ok(match divisor {
+            Divisor::Count => self.mean,
+            Divisor::CountPlusEpsilon => {
+                let n = self.count as f64;
+                self.mean * n / divisor.of(n)
+            }
+        })
+    }
+
+    /// The variance by named conventions.
+    ///
+    /// [`Divisor::CountPlusEpsilon`] deviates from *its* mean, as verl's `masked_var` does.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyMask`] if there are no numbers, [`Error::TooFew`] if [`Spread::Sample`] meets a single one.
+    pub fn variance(&self, spread: Spread, divisor: Divisor) -> Result<f64> {
+        let shift = self.mean_by(divisor)? - self.mean;
+        if self.count < spread.needs() {
+            return Err(Error::TooFew {
+                what: "variance",
+                needed: spread.needs() as usize,
+                got: self.count as usize,
+            });
+        }
+        let n = self.count as f64;
+        let mean_square = (self.m2 + n * shift * shift) / divisor.of(n);
+        Ok(match spread {
+            Spread::Population => mean_square,
+            Spread::Sample => mean_square * (n / (n - 1.0)),
+        })
+    }
+
+    fn as_joint(&self) -> CoMoments {
+        CoMoments {
+            count: self.count,
+            mean_x: self.mean,
+            mean_y: self.mean,
+            m2_x: self.m2,
+            m2_y: self.m2,
+            co_moment: self.m2,
+        }
+    }
+}
+
+/// The moments of two quantities together: what covariance and correlation need, mergeable.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CoMoments {
+    /// How many pairs.
+    pub count: u64,
+    /// Mean of the first quantity.
+    pub mean_x: f64,
+    /// Mean of the second quantity.
+    pub mean_y: f64,
+    /// Sum of squared deviations of the first.
+    pub m2_x: f64,
+    /// Sum of squared deviations of the second.
+    pub m2_y: f64,
+    /// Sum of the products of the deviations.
+    pub co_moment: f64,
+}
+
+impl CoMoments {
+    /// The moments of the kept pairs.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if a slice does not fit `batch`. An empty mask is not an error: the count is 0.
+    pub fn of<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Result<Self> {
+        check_len("x", x, batch.tokens())?;
+        check_len("y", y, batch.tokens())?;
+        Ok(Self::of_two(batch, x, y))
+    }
+
+    /// As [`Self::of`], for slices already checked.
+    pub(crate) fn of_two<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Self {
+        co_moments(batch, x, y)
+    }
+
+    /// Joins the moments of two disjoint sets of pairs.
+    pub fn merge(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        let (mine, theirs) = (self.count as f64, other.count as f64);
+        let all = mine + theirs;
+        let (dx, dy) = (other.mean_x - self.mean_x, other.mean_y - self.mean_y);
+        let between = mine * (theirs / all);
+        self.m2_x += other.m2_x + dx * dx * between;
+        self.m2_y += other.m2_y + dy * dy * between;
+        self.co_moment += other.co_moment + dx * dy * between;
+        self.mean_x += dx * (theirs / all);
+        self.mean_y += dy * (theirs / all);
+        self.count += other.count;
+    }
+
+    /// The covariance.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyMask`] if there are no pairs, [`Error::TooFew`] if [`Spread::Sample`] meets a single one.
+    pub fn covariance(&self, spread: Spread) -> Result<f64> {
+        if self.count == 0 {
+            return Err(Error::EmptyMask);
+        }
+        if self.count < spread.needs() {
+            return Err(Error::TooFew { what: "covariance", needed: 2, got: 1 });
+        }
+        let n = self.count as f64;
+        Ok(self.co_moment / if spread == Spread::Sample { n - 1.0 } else { n })
+    }
+
+    /// Pearson's correlation; NaN where one of the two quantities is constant.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TooFew`] with fewer than two pairs.
+    pub fn correlation(&self) -> Result<f64> {
+        if self.count < 2 {
+            return Err(Error::TooFew { what: "correlation", needed: 2, got: self.count as usize });
+        }
+        // a constant quantity: both roots at once could underflow, each by itself cannot
+        Ok(self.co_moment / (sqrt(self.m2_x) * sqrt(self.m2_y)))
+    }
+}
+
+multiversion! {
+    /// Sequence by sequence: the means, then the deviations from them, then merged. The means of all come from the plain sums,
+    /// which are closer to the true mean than merged ones.
+    fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> CoMoments {
+        let mut all = CoMoments::default();
+        let (mut sum_x, mut sum_y) = (Sum::default(), Sum::default());
+        for row in batch.rows() {
+            let count = row.kept();
+            if count == 0 {
+                continue;
+            }
+            let n = count as f64;
+            let [row_x, row_y] = map_row(&row, [x, y], [], |[x, y]| ([], [x.widen(), y.widen()]));
+            let (mean_x, mean_y) = (row_x / n, row_y / n);
+            let [m2_x, m2_y, co_moment] = map_row(&row, [x, y], [], |[x, y]| {
+                let (dx, dy) = (x.widen() - mean_x, y.widen() - mean_y);
+                ([], [dx * dx, dy * dy, dx * dy])
+            });
+            all.merge(&CoMoments { count: count as u64, mean_x, mean_y, m2_x, m2_y, co_moment });
+            sum_x.add(row_x);
+            sum_y.add(row_y);
+        }
+        if all.count > 0 {
+            all.mean_x = sum_x.value() / all.count as f64;
+            all.mean_y = sum_y.value() / all.count as f64;
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Mask};
+
+    fn moments(values: &[f64]) -> Moments {
+        let keep = vec![true; values.len()];
+        let layout = Layout::padded(1, values.len()).unwrap();
+        Moments::of(&Batch::new(layout, Mask::new(&keep)).unwrap(), values).unwrap()
+    }
+
+    #[test]
+    fn merged_shards_equal_the_whole() {
+        let values: Vec<f64> = (0..100).map(|i| f64::from(i * i % 37) - 1e6).collect();
+        let whole = moments(&values);
+        let mut merged = Moments::default();
+        for shard in values.chunks(17) {
+            merged.merge(&moments(shard));
+        }
+        assert_eq!(merged.count, whole.count);
+        assert!((merged.mean - whole.mean).abs() < 1e-9);
+        assert!((merged.m2 / whole.m2 - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn errors_name_the_need() {
+        let none = Moments::default();
+        assert_eq!(none.mean_by(Divisor::Count), Err(Error::EmptyMask));
+        let one = moments(&[3.0]);
+        assert_eq!(
+            one.variance(Spread::Sample, Divisor::Count),
+            Err(Error::TooFew { what: "variance", needed: 2, got: 1 })
+        );
+        assert_eq!(one.variance(Spread::Population, Divisor::Count), Ok(0.0));
+        assert_eq!(one.mean_by(Divisor::CountPlusEpsilon), Ok(3.0 / (1.0 + 1e-8)));
+    }
+}
