@@ -176,12 +176,7 @@ pub(crate) fn check_len<T>(what: &'static str, slice: &[T], expected: usize) -> 
 
 /// Refuses a config number outside its domain. `inside` must be false for NaN.
 #[inline]
-pub(crate) fn check_config(
-    what: &'static str,
-    must_be: &'static str,
-    got: f64,
-    inside: bool,
-) -> Result<()> {
+pub(crate) fn check_config(what: &'static str, must_be: &'static str, got: f64, inside: bool) -> Result<()> {
     if inside {
         Ok(())
     } else {

@@ -301,11 +301,7 @@ pub fn shift<T: Copy>(
     out: &mut [T],
 ) -> Result<()> {
     if raw_layout.sequences() != responses.sequences() {
-        return Err(Error::Length {
-            what: "raw_layout",
-            expected: responses.sequences(),
-            got: raw_layout.sequences(),
-        });
+        return Err(Error::Length { what: "raw_layout", expected: responses.sequences(), got: raw_layout.sequences() });
     }
     check_len("raw", raw, checked_size("raw tokens × width", raw_layout.tokens(), width)?)?;
     check_len("out", out, checked_size("tokens × width", responses.tokens(), width)?)?;

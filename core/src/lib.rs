@@ -39,12 +39,12 @@ mod statistics;
 
 pub mod math;
 
-pub mod policy;
-// pub mod divergence;
-// pub mod reward;
 pub mod advantage;
-// pub mod loss;
-// pub mod metric;
+pub mod divergence;
+pub mod loss;
+pub mod metric;
+pub mod policy;
+pub mod reward;
 
 pub use error::{Error, Result};
 pub use layout::{shift, Batch, Groups, Layout, Mask};

@@ -16,9 +16,7 @@ pub(crate) use sealed::Sealed;
 ///
 /// Sealed: the bits of every result are promised, and that promise is made for these two types.
 /// Config fields are `f64` whatever the type, and are rounded to it once, on entry.
-pub trait Real:
-    Sealed + FloatCore + NumAssign + Default + Debug + Display + Send + Sync + 'static
-{
+pub trait Real: Sealed + FloatCore + NumAssign + Default + Debug + Display + Send + Sync + 'static {
     /// Rounds to the nearest value of this type.
     fn narrow(x: f64) -> Self;
     /// The same value as an `f64`; always exact.

@@ -29,11 +29,8 @@ impl Sum {
     pub(crate) fn add(&mut self, x: f64) {
         let total = self.total + x;
         // what the addition rounded away is exact when taken from the larger operand
-        self.lost += if magnitude(self.total) >= magnitude(x) {
-            (self.total - total) + x
-        } else {
-            (x - total) + self.total
-        };
+        self.lost +=
+            if magnitude(self.total) >= magnitude(x) { (self.total - total) + x } else { (x - total) + self.total };
         self.total = total;
     }
 

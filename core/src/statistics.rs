@@ -2,7 +2,7 @@
 
 use crate::{
     error::{check_len, Error, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     math::sqrt,
     real::Real,
     reduce::{map_row, Sum},
@@ -110,11 +110,7 @@ impl Moments {
     pub fn variance(&self, spread: Spread, divisor: Divisor) -> Result<f64> {
         let shift = self.mean_by(divisor)? - self.mean;
         if self.count < spread.needs() {
-            return Err(Error::TooFew {
-                what: "variance",
-                needed: spread.needs() as usize,
-                got: self.count as usize,
-            });
+            return Err(Error::TooFew { what: "variance", needed: spread.needs() as usize, got: self.count as usize });
         }
         let n = self.count as f64;
         let mean_square = (self.m2 + n * shift * shift) / divisor.of(n);
@@ -168,6 +164,21 @@ impl CoMoments {
     /// As [`Self::of`], for slices already checked.
     pub(crate) fn of_two<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Self {
         co_moments(batch, x, y)
+    }
+
+    /// The moments of one sequence whose sums are known.
+    #[inline(always)]
+    pub(crate) fn of_row<R: Real>(row: &Row<'_>, x: &[R], y: &[R], sum_x: f64, sum_y: f64) -> Self {
+        let count = row.kept();
+        if count == 0 {
+            return Self::default();
+        }
+        let (mean_x, mean_y) = (sum_x / count as f64, sum_y / count as f64);
+        let [m2_x, m2_y, co_moment] = map_row(row, [x, y], [], |[x, y]| {
+            let (dx, dy) = (x.widen() - mean_x, y.widen() - mean_y);
+            ([], [dx * dx, dy * dy, dx * dy])
+        });
+        Self { count: count as u64, mean_x, mean_y, m2_x, m2_y, co_moment }
     }
 
     /// Joins the moments of two disjoint sets of pairs.
@@ -228,18 +239,8 @@ multiversion! {
         let mut all = CoMoments::default();
         let (mut sum_x, mut sum_y) = (Sum::default(), Sum::default());
         for row in batch.rows() {
-            let count = row.kept();
-            if count == 0 {
-                continue;
-            }
-            let n = count as f64;
             let [row_x, row_y] = map_row(&row, [x, y], [], |[x, y]| ([], [x.widen(), y.widen()]));
-            let (mean_x, mean_y) = (row_x / n, row_y / n);
-            let [m2_x, m2_y, co_moment] = map_row(&row, [x, y], [], |[x, y]| {
-                let (dx, dy) = (x.widen() - mean_x, y.widen() - mean_y);
-                ([], [dx * dx, dy * dy, dx * dy])
-            });
-            all.merge(&CoMoments { count: count as u64, mean_x, mean_y, m2_x, m2_y, co_moment });
+            all.merge(&CoMoments::of_row(&row, x, y, row_x, row_y));
             sum_x.add(row_x);
             sum_y.add(row_y);
         }

@@ -87,13 +87,7 @@ pub fn gae<R: Real>(
     config: &GaeConfig,
     output: GaeOutput<'_, R>,
 ) -> Result<()> {
-    check_len("rewards", input.rewards, batch.tokens())?;
-    check_len("values", input.values, batch.tokens())?;
-    check_len("bootstrap", input.bootstrap, batch.sequences())?;
-    check_len("advantages", output.advantages, batch.tokens())?;
-    check_len("returns", output.returns, batch.tokens())?;
-    check_unit("gamma", config.gamma)?;
-    check_unit("lambda", config.lambda)?;
+    check_gae(batch, &input, config, &output)?;
     let gamma = R::narrow(config.gamma);
     let decay = R::narrow(config.gamma * config.lambda);
     for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
@@ -121,4 +115,27 @@ pub fn gae<R: Real>(
         }
     }
     Ok(())
+}
+
+/// The checks of [`gae`], for the crates that compute it elsewhere and must refuse the same calls.
+#[doc(hidden)]
+pub fn check_gae<R: Real>(
+    batch: &Batch<'_>,
+    input: &GaeInput<'_, R>,
+    config: &GaeConfig,
+    output: &GaeOutput<'_, R>,
+) -> Result<()> {
+    check_len("rewards", input.rewards, batch.tokens())?;
+    check_len("values", input.values, batch.tokens())?;
+    check_len("bootstrap", input.bootstrap, batch.sequences())?;
+    check_len("advantages", output.advantages, batch.tokens())?;
+    check_len("returns", output.returns, batch.tokens())?;
+    check_unit("gamma", config.gamma)?;
+    check_unit("lambda", config.lambda)
+}
+
+/// First slot of each sequence, in order, for the same crates.
+#[doc(hidden)]
+pub fn sequence_starts<'a>(batch: &Batch<'a>) -> impl Iterator<Item = usize> + 'a {
+    batch.rows().map(|row| row.start)
 }

@@ -45,12 +45,7 @@ pub struct GroupConfig {
 
 impl Default for GroupConfig {
     fn default() -> Self {
-        Self {
-            scale: GroupScale::StandardDeviation,
-            spread: Spread::Sample,
-            epsilon: 1e-6,
-            singleton: Singleton::Zero,
-        }
+        Self { scale: GroupScale::StandardDeviation, spread: Spread::Sample, epsilon: 1e-6, singleton: Singleton::Zero }
     }
 }
 

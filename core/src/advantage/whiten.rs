@@ -115,12 +115,7 @@ impl Default for WhitenConfig {
 /// assert_eq!(out, [0.0; 4]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
-pub fn whiten<R: Real>(
-    batch: &Batch<'_>,
-    values: &[R],
-    config: &WhitenConfig,
-    out: &mut [R],
-) -> Result<()> {
+pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, out: &mut [R]) -> Result<()> {
     check_len("values", values, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
     check_not_negative("epsilon", config.epsilon)?;

@@ -5,7 +5,7 @@
 //!
 //! Special cases: NaN → NaN, +inf → +inf, −inf → +inf, ±0 → 0.
 //!
-//! Error: below 4 ulp for f32 and f64 (measured on 10⁶ points of [−20, 20] against f64 and against a double-double sum).
+//! Error: relative below 5 ε for f32 and f64 (measured on 4·10⁵ points of [−20, 20]).
 
 use crate::{math::exp, real::Real};
 
@@ -67,8 +67,8 @@ mod tests {
                 worst.0 = worst.0.max(((f64::from(exp_remainder(u)) - exact) / exact).abs());
             }
         }
-        assert!(worst.0 < 4.0 * f64::from(f32::EPSILON), "f32: {}", worst.0);
-        assert!(worst.1 < 4.0 * f64::EPSILON, "f64: {}", worst.1);
+        assert!(worst.0 < 5.0 * f64::from(f32::EPSILON), "f32: {}", worst.0);
+        assert!(worst.1 < 5.0 * f64::EPSILON, "f64: {}", worst.1);
     }
 
     #[test]

@@ -95,10 +95,7 @@ pub fn log_probs_and_entropy<L: Logit>(
     config: &PolicyConfig,
     output: LogProbOutput<'_, L::Compute>,
 ) -> Result<()> {
-    let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
-    check_tokens(batch, input.tokens, input.vocab)?;
-    check_len("log_probs", output.log_probs, batch.tokens())?;
-    check_len("entropy", output.entropy, batch.tokens())?;
+    let scale = check_log_probs(batch, &input, config, &output)?;
     let LogProbOutput { log_probs, entropy } = output;
     each_row(batch, input.logits, input.vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
         (log_probs[slot], entropy[slot]) = match found {
@@ -110,6 +107,21 @@ pub fn log_probs_and_entropy<L: Logit>(
         };
     });
     Ok(())
+}
+
+/// The checks of [`log_probs_and_entropy`], for the crates that compute it elsewhere and must refuse the same calls; gives 1/τ.
+#[doc(hidden)]
+pub fn check_log_probs<L: Logit>(
+    batch: &Batch<'_>,
+    input: &LogProbInput<'_, L>,
+    config: &PolicyConfig,
+    output: &LogProbOutput<'_, L::Compute>,
+) -> Result<L::Compute> {
+    let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
+    check_tokens(batch, input.tokens, input.vocab)?;
+    check_len("log_probs", output.log_probs, batch.tokens())?;
+    check_len("entropy", output.entropy, batch.tokens())?;
+    Ok(scale)
 }
 
 /// Log-probability of each token.

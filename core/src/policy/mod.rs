@@ -6,8 +6,10 @@ mod logit;
 pub(crate) mod vocab_row;
 
 pub use backward::{logits_gradient, LogitsGradientInput};
+#[doc(hidden)]
+pub use log_probs::check_log_probs;
 pub use log_probs::{
-    entropy, log_probs_and_entropy, sum_squared_probs, token_log_probs, LogProbInput, LogProbOutput,
-    LogitsInput, PolicyConfig,
+    entropy, log_probs_and_entropy, sum_squared_probs, token_log_probs, LogProbInput, LogProbOutput, LogitsInput,
+    PolicyConfig,
 };
 pub use logit::Logit;

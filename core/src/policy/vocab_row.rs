@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Entries per block: few enough that `f32` lanes add only 32 terms each.
-const BLOCK: usize = 32 * LANES;
+pub(crate) const BLOCK: usize = 32 * LANES;
 
 /// `z = logit / τ`; `m` the largest z. −inf entries count 0 in every sum.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl<R: Real> VocabRow<R> {
                 row.raise_max(largest);
             }
             let max = row.max;
-            let sums = block_sums(block, |logit| {
+            let sums = block_sums(block, block, |logit, _| {
                 let distance = logit.load() * inverse_temperature - max;
                 let term = exp(distance);
                 // −inf · 0 would be NaN; a NaN term is already in the first sum
@@ -120,25 +120,28 @@ fn block_max<L: Logit>(block: &[L], scale: L::Compute) -> L::Compute {
     lanes.into_iter().fold(lowest, |max, z| if z > max { z } else { max })
 }
 
-/// The sums of `N` terms over a block, in lanes of the compute type, then as `f64`.
+/// The sums of `N` terms over a block of two rows side by side, in lanes of the compute type, then as `f64`.
 #[inline(always)]
-pub(crate) fn block_sums<L: Copy, R: Real, const N: usize>(block: &[L], term: impl Fn(L) -> [R; N]) -> [f64; N] {
+pub(crate) fn block_sums<L: Copy, R: Real, const N: usize>(
+    block: &[L],
+    other: &[L],
+    term: impl Fn(L, L) -> [R; N],
+) -> [f64; N] {
     let mut lanes = [[R::zero(); LANES]; N];
-    let chunks = block.chunks_exact(LANES);
-    let tail = chunks.remainder();
-    for chunk in chunks {
-        for (lane, &entry) in chunk.iter().enumerate() {
-            let terms = term(entry);
-            for (lanes, term) in lanes.iter_mut().zip(terms) {
-                lanes[lane] += term;
-            }
-        }
-    }
-    for (lane, &entry) in tail.iter().enumerate() {
-        let terms = term(entry);
-        for (lanes, term) in lanes.iter_mut().zip(terms) {
+    let mut add = |lane: usize, a: L, b: L| {
+        for (lanes, term) in lanes.iter_mut().zip(term(a, b)) {
             lanes[lane] += term;
         }
+    };
+    let (chunks, others) = (block.chunks_exact(LANES), other.chunks_exact(LANES));
+    let (tail, other_tail) = (chunks.remainder(), others.remainder());
+    for (chunk, other) in chunks.zip(others) {
+        for lane in 0..LANES {
+            add(lane, chunk[lane], other[lane]);
+        }
+    }
+    for (lane, (&a, &b)) in tail.iter().zip(other_tail).enumerate() {
+        add(lane, a, b);
     }
     lanes.map(|lanes| tree(lanes).widen())
 }

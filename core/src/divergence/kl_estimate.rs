@@ -1,0 +1,221 @@
+use crate::{
+    error::{check_len, Result},
+    layout::Batch,
+    math::{exp, exp_remainder},
+    real::Real,
+    reduce::map_row,
+    simd::multiversion,
+};
+
+/// What is computed from `d = log π − log π_ref` of one sampled token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KlEstimator {
+    /// `d`: unbiased, can be negative. verl names `kl`, `k1`.
+    #[default]
+    K1,
+    /// `|d|`. verl name `abs`.
+    Abs,
+    /// `d²/2`: biased, small variance. verl names `mse`, `k2`.
+    K2,
+    /// `e^{−d} − 1 + d`: unbiased, never negative. verl names `low_var_kl`, `k3`.
+    K3,
+}
+
+/// Which gradient goes with the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KlGradient {
+    /// The derivative of the value.
+    #[default]
+    Own,
+    /// The derivative of `d²/2`, which is `d`, whatever the value: an unbiased gradient of the KL. verl's names with `+`.
+    StraightThrough,
+}
+
+/// How estimates are kept from running away. Strictly beyond a bound the gradient is 0; at it, it is whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KlBounds {
+    /// Not at all. The papers; TRL 1.16.
+    #[default]
+    Unbounded,
+    /// K3 only: `d` to ±20, then the value to at most 10. verl 0.9.1.
+    K3Only,
+    /// Every estimator's value to ±10; K3 takes `−d` no lower than −10. OpenRLHF 0.11.
+    Every,
+}
+
+/// What the KL estimators read.
+#[derive(Clone, Copy, Debug)]
+pub struct KlInput<'a, R> {
+    /// log π of each token.
+    pub log_probs: &'a [R],
+    /// log π_ref of each token.
+    pub ref_log_probs: &'a [R],
+}
+
+/// Which estimate, with which gradient and bounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KlConfig {
+    /// Default [`KlEstimator::K1`].
+    pub estimator: KlEstimator,
+    /// Default [`KlGradient::Own`].
+    pub gradient: KlGradient,
+    /// Default [`KlBounds::Unbounded`].
+    pub bounds: KlBounds,
+}
+
+/// Per-token estimate of how far the policy has moved from the reference.
+///
+/// ```text
+/// d = log π − log π_ref      K1: d      Abs: |d|      K2: d²/2      K3: e^{−d} − 1 + d
+/// ```
+///
+/// In expectation over tokens drawn from π, K1 and K3 are the KL divergence of the next-token distributions.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and get 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
+///
+/// **Reference.** Schulman 2020, "Approximating KL divergence". Bounds: [`KlBounds`]. [`KlGradient`] does not change the value.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{divergence::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
+/// let input = KlInput { log_probs: &[-1.0, f64::NAN, -2.0], ref_log_probs: &[-1.5, f64::NAN, -1.0] };
+/// let mut out = [9.0; 3];
+/// kl_estimate(&batch, input, &KlConfig::default(), &mut out)?;
+/// assert_eq!(out, [0.5, 0.0, -1.0]);
+/// kl_estimate(&batch, input, &KlConfig { estimator: KlEstimator::K2, ..Default::default() }, &mut out)?;
+/// assert_eq!(out, [0.125, 0.0, 0.5]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> Result<()> {
+    check(batch, input, out)?;
+    values(batch, input, config, out);
+    Ok(())
+}
+
+/// The derivative of each token's KL estimate with respect to its log-probability.
+///
+/// ```text
+/// K1: 1      Abs: sign d      K2: d      K3: 1 − e^{−d}      StraightThrough: d
+/// ```
+///
+/// 0 strictly beyond a bound of [`KlBounds`], except for `StraightThrough`, which knows no bounds. sign 0 = 0.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and get 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
+///
+/// **Reference.** Equal to the autograd of verl 0.9.1 `kl_penalty`. `k1` as a loss has gradient 1 whatever the reference: zero on
+/// average, pure noise; `StraightThrough` is the unbiased one.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{divergence::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 2)?, Mask::new(&[true, false]))?;
+/// let input = KlInput { log_probs: &[-1.0, f64::NAN], ref_log_probs: &[-1.5, f64::NAN] };
+/// let config = KlConfig { estimator: KlEstimator::K3, gradient: KlGradient::StraightThrough, ..Default::default() };
+/// let mut out = [9.0; 2];
+/// kl_gradient(&batch, input, &config, &mut out)?;
+/// assert_eq!(out, [0.5, 0.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn kl_gradient<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> Result<()> {
+    check(batch, input, out)?;
+    gradients(batch, input, config, out);
+    Ok(())
+}
+
+fn check<R>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &[R]) -> Result<()> {
+    check_len("log_probs", input.log_probs, batch.tokens())?;
+    check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
+    check_len("out", out, batch.tokens())
+}
+
+/// The two directions in which verl and OpenRLHF bound K3's exponent `u = −d`, and the bound on values.
+fn bounds<R: Real>(config: &KlConfig) -> (R, R, R) {
+    let (low, high, value) = match (config.bounds, config.estimator) {
+        (KlBounds::K3Only, KlEstimator::K3) => (-20.0, 20.0, 10.0),
+        (KlBounds::Every, KlEstimator::K3) => (-10.0, f64::INFINITY, 10.0),
+        (KlBounds::Every, _) => (f64::NEG_INFINITY, f64::INFINITY, 10.0),
+        _ => (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY),
+    };
+    (R::narrow(low), R::narrow(high), R::narrow(value))
+}
+
+/// `x` no lower than `low` and no higher than `high`; NaN stays NaN.
+#[inline(always)]
+fn clamp<R: Real>(x: R, low: R, high: R) -> R {
+    let x = if x < low { low } else { x };
+    if x > high {
+        high
+    } else {
+        x
+    }
+}
+
+/// The estimate for one token.
+#[inline(always)]
+pub(crate) fn value_of<R: Real>(config: &KlConfig, d: R) -> R {
+    let (low, high, most) = bounds::<R>(config);
+    let value = match config.estimator {
+        KlEstimator::K1 => d,
+        KlEstimator::Abs => d.abs(),
+        KlEstimator::K2 => d * d * R::narrow(0.5),
+        KlEstimator::K3 => exp_remainder(clamp(-d, low, high)),
+    };
+    clamp(value, -most, most)
+}
+
+#[inline(always)]
+fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
+    if config.gradient == KlGradient::StraightThrough {
+        return d;
+    }
+    let (low, high, most) = bounds::<R>(config);
+    let gradient = match config.estimator {
+        KlEstimator::K1 => R::one(),
+        KlEstimator::Abs if d > R::zero() => R::one(),
+        KlEstimator::Abs if d < R::zero() => -R::one(),
+        KlEstimator::Abs => R::zero(),
+        KlEstimator::K2 => d,
+        KlEstimator::K3 => R::one() - exp(-d),
+    };
+    let unbounded = match config.estimator {
+        KlEstimator::K3 => exp_remainder(clamp(-d, low, high)),
+        _ => value_of(&KlConfig { bounds: KlBounds::Unbounded, ..*config }, d),
+    };
+    let beyond = -d < low || -d > high || unbounded > most || unbounded < -most;
+    if d.is_nan() {
+        d
+    } else if beyond {
+        R::zero()
+    } else {
+        gradient
+    }
+}
+
+multiversion! {
+    fn values<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
+        for row in batch.rows() {
+            map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([value_of(config, p - q)], []));
+        }
+    }
+}
+
+multiversion! {
+    fn gradients<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
+        for row in batch.rows() {
+            map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([gradient_of(config, p - q)], []));
+        }
+    }
+}

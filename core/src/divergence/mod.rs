@@ -1,0 +1,8 @@
+//! **Stage 2 of 7 — divergence.** Reads the log-probabilities (or logits) of policy and reference, writes how far apart they are.
+
+mod kl_estimate;
+mod kl_exact;
+
+pub(crate) use kl_estimate::value_of as kl_value;
+pub use kl_estimate::{kl_estimate, kl_gradient, KlBounds, KlConfig, KlEstimator, KlGradient, KlInput};
+pub use kl_exact::{kl_exact, kl_exact_gradient, KlExactGradientInput, KlExactInput};

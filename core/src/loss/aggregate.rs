@@ -1,0 +1,273 @@
+use crate::{
+    error::{check_config, check_len, check_positive, Error, Result},
+    layout::{Batch, Groups},
+    real::Real,
+    reduce::{map_row, Sum},
+    simd::multiversion,
+    statistics::Divisor,
+};
+
+/// How the losses of the tokens become one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum AggregateMode<'a> {
+    /// `Σ L / N`: every token weighs the same. verl's default, TRL's `dapo` and `bnpo`, OpenRLHF.
+    #[default]
+    TokenMean,
+    /// `Σ L`.
+    TokenSum,
+    /// `Σ_i Σ_t L / |S|`: every sequence weighs by its length.
+    SequenceMeanTokenSum,
+    /// `Σ_i Σ_t L / (|S| · scale)`: Dr. GRPO; `scale` is a constant length such as the longest allowed.
+    SequenceMeanTokenSumNorm {
+        /// The constant length; positive.
+        scale: f64,
+    },
+    /// `Σ_i (Σ_t L / n_i) / |S|`: every sequence weighs the same. TRL's `grpo`.
+    SequenceMeanTokenMean,
+    /// `Σ_p (Σ L / N_p) / P`: every prompt weighs the same.
+    PromptMean {
+        /// The prompt of each sequence.
+        groups: Groups<'a>,
+        /// Kept tokens of each prompt, over all micro-batches and ranks ([`group_tokens`] counts one batch).
+        tokens: &'a [u64],
+    },
+}
+
+/// Whose tokens and sequences the denominators count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counts {
+    /// Those of the batch at hand.
+    #[default]
+    Local,
+    /// Those of the whole step, so that micro-batches and ranks add up to it.
+    Global(GlobalCounts),
+}
+
+/// The counts of a whole optimiser step. Only those that the mode divides by are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobalCounts {
+    /// Kept tokens, `N`.
+    pub tokens: u64,
+    /// Sequences, `|S|`.
+    pub sequences: u64,
+    /// Prompts, `P`.
+    pub prompts: u64,
+    /// The result is multiplied by this: the number of ranks whose gradients are averaged afterwards; default 1.
+    pub ranks: u64,
+}
+
+impl Default for GlobalCounts {
+    fn default() -> Self {
+        Self { tokens: 0, sequences: 0, prompts: 0, ranks: 1 }
+    }
+}
+
+/// Whether a sequence without kept tokens counts in `|S|` of a local batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyRows {
+    /// It does not: `|S|` counts sequences with a kept token. verl 0.9.1, OpenRLHF 0.11.
+    #[default]
+    Excluded,
+    /// It does: `|S|` is the number of rows. TRL 1.16.
+    Counted,
+}
+
+/// How the losses of the tokens become one number, in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Aggregate<'a> {
+    /// Default [`AggregateMode::TokenMean`].
+    pub mode: AggregateMode<'a>,
+    /// Default [`Counts::Local`].
+    pub counts: Counts,
+    /// Default [`EmptyRows::Excluded`].
+    pub empty_rows: EmptyRows,
+    /// What [`AggregateMode::SequenceMeanTokenMean`] divides each sequence by: `n_i`, or verl's and OpenRLHF's `n_i + 1e-8`.
+    pub divisor: Divisor,
+}
+
+/// The losses of the tokens as one number, and the weight each of them has in it.
+///
+/// ```text
+/// loss = Σ_i Σ_t W[i, t] L[i, t]        W = ∂loss/∂L, constant within a sequence; see AggregateMode
+/// ```
+///
+/// With [`Counts::Global`] the weights do not depend on how the step was split: the losses of all micro-batches and ranks add up
+/// to the loss of the whole (divided by `ranks`, which undoes a later average), and every gradient keeps its bits.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and get weight 0.
+///
+/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `scale` or a global count that is
+/// needed is not positive; [`Error::Entry`] if `tokens` counts fewer tokens for a prompt than one of its sequences has;
+/// [`Error::EmptyMask`] without kept tokens and with local counts.
+///
+/// **Reference.** verl 0.9.1 `agg_loss`; TRL 1.16 loss types; OpenRLHF 0.11 `aggregate_loss`; `PromptMean`: SkyRL (2026-08).
+/// verl before 0.9 did not divide `SequenceMeanTokenSumNorm` by `|S|`: that is [`AggregateMode::TokenSum`] over `scale`.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, false, true, true]))?;
+/// let mut weights = [9.0; 4];
+/// let losses = [1.0, f64::NAN, 3.0, 4.0];
+/// let config = Aggregate { mode: AggregateMode::SequenceMeanTokenMean, ..Default::default() };
+/// assert_eq!(aggregate(&batch, &losses, &config, &mut weights)?, 2.25);
+/// assert_eq!(weights, [0.5, 0.0, 0.25, 0.25]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn aggregate<R: Real>(batch: &Batch<'_>, losses: &[R], config: &Aggregate<'_>, weights: &mut [R]) -> Result<f64> {
+    check_len("losses", losses, batch.tokens())?;
+    check_len("weights", weights, batch.tokens())?;
+    let plan = config.plan(batch)?;
+    Ok(weigh(batch, losses, &plan, weights))
+}
+
+multiversion! {
+    fn weigh<R: Real>(batch: &Batch<'_>, losses: &[R], plan: &Plan<'_>, weights: &mut [R]) -> f64 {
+        let mut loss = Sum::default();
+        plan.each_row(batch, |row, weight| {
+            let rounded = R::narrow(weight);
+            let [sum] = map_row(row, [losses], [&mut *weights], |[x]| ([rounded], [x.widen()]));
+            loss.add(weight * sum);
+        });
+        loss.value()
+    }
+}
+
+/// Kept tokens of each prompt in one batch; add those of all batches up for [`AggregateMode::PromptMean`].
+///
+/// ```text
+/// out_p = Σ_{i of prompt p} n_i
+/// ```
+///
+/// **Alignment.** `out` has one entry per group.
+///
+/// **Mask.** Only kept tokens are counted.
+///
+/// **Errors.** [`Error::Length`] if the groups or `out` do not fit.
+///
+/// **Reference.** The per-prompt denominators of SkyRL's `prompt_mean` (2026-08).
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::group_tokens, Batch, Groups, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(3, 2)?, Mask::new(&[true, true, true, false, true, false]))?;
+/// let mut tokens = [9; 2];
+/// group_tokens(&batch, &Groups::from_ids(&[1, 0, 1])?, &mut tokens)?;
+/// assert_eq!(tokens, [1, 3]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn group_tokens(batch: &Batch<'_>, groups: &Groups<'_>, out: &mut [u64]) -> Result<()> {
+    check_groups(batch, groups)?;
+    check_len("out", out, groups.count())?;
+    out.fill(0);
+    for (row, group) in batch.rows().zip(groups.ids()) {
+        out[group] += row.kept() as u64;
+    }
+    Ok(())
+}
+
+fn check_groups(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
+    if groups.sequences() == batch.sequences() {
+        Ok(())
+    } else {
+        Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
+    }
+}
+
+/// A checked aggregation: what is left to do per sequence.
+pub(crate) struct Plan<'a> {
+    /// The weight of a token, or of what remains to be divided by a per-sequence or per-prompt count.
+    share: f64,
+    per: Per<'a>,
+}
+
+enum Per<'a> {
+    Token,
+    Sequence(Divisor),
+    Prompt { groups: Groups<'a>, tokens: &'a [u64] },
+}
+
+impl<'a> Aggregate<'a> {
+    /// Checks everything that a loss needs to know before it writes.
+    pub(crate) fn plan(&self, batch: &Batch<'_>) -> Result<Plan<'a>> {
+        let (global, ranks) = match self.counts {
+            Counts::Local if batch.kept() == 0 => return Err(Error::EmptyMask),
+            Counts::Local => (None, 1.0),
+            Counts::Global(counts) => {
+                check_config("ranks", "at least 1", counts.ranks as f64, counts.ranks > 0)?;
+                (Some(counts), counts.ranks as f64)
+            }
+        };
+        let needed = |what, count: u64| {
+            check_config(what, "at least 1", count as f64, count > 0)?;
+            Ok(count as f64)
+        };
+        let sequences = || match global {
+            Some(counts) => needed("sequences", counts.sequences),
+            None => Ok(match self.empty_rows {
+                EmptyRows::Excluded => batch.kept_sequences(),
+                EmptyRows::Counted => batch.sequences(),
+            } as f64),
+        };
+        let (share, per) = match self.mode {
+            AggregateMode::TokenMean => {
+                let tokens = match global {
+                    Some(counts) => needed("tokens", counts.tokens)?,
+                    None => batch.kept() as f64,
+                };
+                (ranks / tokens, Per::Token)
+            }
+            AggregateMode::TokenSum => (ranks, Per::Token),
+            AggregateMode::SequenceMeanTokenSum => (ranks / sequences()?, Per::Token),
+            AggregateMode::SequenceMeanTokenSumNorm { scale } => {
+                check_positive("scale", scale)?;
+                (ranks / (sequences()? * scale), Per::Token)
+            }
+            AggregateMode::SequenceMeanTokenMean => (ranks / sequences()?, Per::Sequence(self.divisor)),
+            AggregateMode::PromptMean { groups, tokens } => {
+                check_groups(batch, &groups)?;
+                check_len("tokens", tokens, groups.count())?;
+                for (row, group) in batch.rows().zip(groups.ids()) {
+                    if tokens[group] < row.kept() as u64 {
+                        return Err(Error::Entry {
+                            what: "tokens",
+                            index: group,
+                            must_be: "at least the kept tokens of each sequence of the prompt",
+                            got: tokens[group] as f64,
+                        });
+                    }
+                }
+                let prompts = match global {
+                    Some(counts) => needed("prompts", counts.prompts)?,
+                    None => groups.count() as f64,
+                };
+                (ranks / prompts, Per::Prompt { groups, tokens })
+            }
+        };
+        Ok(Plan { share, per })
+    }
+}
+
+impl Plan<'_> {
+    /// Visits each sequence with the weight of its kept tokens.
+    #[inline(always)]
+    pub(crate) fn each_row(&self, batch: &Batch<'_>, mut visit: impl FnMut(&crate::layout::Row<'_>, f64)) {
+        match &self.per {
+            Per::Token => batch.rows().for_each(|row| visit(&row, self.share)),
+            Per::Sequence(divisor) => batch.rows().for_each(|row| {
+                let kept = row.kept().max(1) as f64;
+                visit(&row, self.share / divisor.of(kept));
+            }),
+            Per::Prompt { groups, tokens } => batch
+                .rows()
+                .zip(groups.ids())
+                .for_each(|(row, group)| visit(&row, self.share / tokens[group].max(1) as f64)),
+        }
+    }
+}

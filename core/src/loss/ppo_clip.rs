@@ -1,0 +1,247 @@
+use super::{
+    aggregate::Plan,
+    surrogate::{check_bound, Ratio},
+    Aggregate, PolicyLossInput,
+};
+use crate::{
+    error::{check_config, check_not_negative, Result},
+    layout::Batch,
+    real::Real,
+    reduce::{map_row, Sum},
+    simd::multiversion,
+    statistics::Divisor,
+};
+
+/// A second bound, for ratios that run away where the first does not hold them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum DualClip {
+    /// None. The PPO paper; TRL, OpenRLHF and NeMo-RL unless asked for.
+    #[default]
+    Off,
+    /// For negative advantages the loss is at most `c |A|`; `c > 1`. verl 0.9.1 (always, c = 3).
+    NegativeOnly(f64),
+    /// The unclipped ratio is at most δ for both signs. TRL 1.16 `delta`; the same for negative advantages if δ > 1 + ε⁺.
+    BothSigns(f64),
+}
+
+/// Which log-ratio the reported KL averages, where there is a bound on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportedKl {
+    /// The bounded one. verl 0.9.1.
+    #[default]
+    Bounded,
+    /// The one before the bound. OpenRLHF 0.11.
+    Unbounded,
+}
+
+/// How [`ppo_clip`] clips and aggregates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PpoConfig<'a> {
+    /// ε⁻: ratios below `1 − clip_low` are clipped where the advantage is negative; in `[0, 1]`, default 0.2.
+    pub clip_low: f64,
+    /// ε⁺: ratios above `1 + clip_high` are clipped where the advantage is positive; default 0.2 (DAPO: 0.28).
+    pub clip_high: f64,
+    /// Default [`DualClip::Off`].
+    pub dual_clip: DualClip,
+    /// Log-ratios are bounded to ±this, with gradient 0 strictly beyond; default 20 (verl, OpenRLHF; TRL has none).
+    pub log_ratio_bound: Option<f64>,
+    /// How tokens become one number; default their mean.
+    pub aggregate: Aggregate<'a>,
+    /// What the means of the metrics divide by; default the exact count.
+    pub divisor: Divisor,
+    /// Default [`ReportedKl::Bounded`].
+    pub reported_kl: ReportedKl,
+}
+
+impl Default for PpoConfig<'_> {
+    fn default() -> Self {
+        Self {
+            clip_low: 0.2,
+            clip_high: 0.2,
+            dual_clip: DualClip::Off,
+            log_ratio_bound: Some(20.0),
+            aggregate: Aggregate::default(),
+            divisor: Divisor::Count,
+            reported_kl: ReportedKl::Bounded,
+        }
+    }
+}
+
+/// A policy loss and what is logged beside it. The means are over the kept tokens of the batch at hand; 0 if there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PpoLoss {
+    /// The aggregated loss.
+    pub loss: f64,
+    /// Share of tokens that the clip holds.
+    pub clip_fraction: f64,
+    /// Share of tokens that the dual clip holds.
+    pub clip_fraction_lower: f64,
+    /// Mean of `log π_old − log π`.
+    pub kl: f64,
+}
+
+/// Clipped surrogate loss. Returns the loss and its metrics, writes ∂loss/∂log_probs into `grad`.
+///
+/// ```text
+/// ρ_t = exp(log π_t − log π_old,t)
+/// loss = −Agg_t min(ρ_t A_t, clip(ρ_t, 1 − ε⁻, 1 + ε⁺) A_t)        ∂loss/∂log π_t = −W_t ρ_t A_t, or 0 if clipped
+/// ```
+///
+/// **At a bound** the gradient is whole; strictly beyond it, it is 0. (Autograd frameworks disagree there, even between versions.)
+/// A token is clipped if `A ≥ 0` and `ρ > 1 + ε⁺`, or `A < 0` and `ρ < 1 − ε⁻`, or beyond the [`DualClip`].
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
+/// width is negative or not finite, ε⁻ above 1, the dual clip not above 1, or the log-ratio bound not positive; the errors of
+/// [`aggregate`](super::aggregate).
+///
+/// **Reference.** Schulman et al. 2017, arXiv:1707.06347, eq. 7; dual clip: Ye et al. 2020, arXiv:1912.09729, eq. 5; clip-higher: Yu
+/// et al. 2025, arXiv:2503.14476. verl 0.9.1 `vanilla` is `DualClip::NegativeOnly(3.0)` with [`Divisor::CountPlusEpsilon`].
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::*, math, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
+/// let mut grad = [9.0; 4];
+/// let result = ppo_clip(
+///     &batch,
+///     PolicyLossInput {
+///         log_probs: &[0.0, math::ln(2.0), f64::NAN, 0.0],        // the second token's ratio is 2
+///         old_log_probs: &[0.0, 0.0, f64::NAN, 0.0],
+///         advantages: &[1.0, 3.0, f64::NAN, -1.0],
+///     },
+///     &PpoConfig { clip_high: 0.5, ..Default::default() },
+///     &mut grad,
+/// )?;
+/// assert_eq!(result.loss, -1.5);                                  // −(1 + 1.5 · 3 − 1) / 3
+/// assert_eq!(grad, [-1.0 / 3.0, 0.0, 0.0, 1.0 / 3.0]);
+/// assert_eq!(result.clip_fraction, 1.0 / 3.0);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn ppo_clip<R: Real>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    config: &PpoConfig<'_>,
+    grad: &mut [R],
+) -> Result<PpoLoss> {
+    input.check(batch, grad)?;
+    let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
+    let bound = check_bound(config.log_ratio_bound)?;
+    let plan = config.aggregate.plan(batch)?;
+    let (loss, [clipped, lower, kl]) =
+        evaluate(batch, input, &clip.rounded(), R::narrow(bound), config.reported_kl, &plan, grad);
+    let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / config.divisor.of(batch.kept() as f64) };
+    Ok(PpoLoss { loss, clip_fraction: mean(clipped), clip_fraction_lower: mean(lower), kl: mean(kl) })
+}
+
+/// The bounds of the clip as numbers of a type.
+#[derive(Clone, Copy)]
+pub(crate) struct Clip<R> {
+    low: R,
+    high: R,
+    /// Where the dual clip begins; +inf if off.
+    dual: R,
+    both_signs: bool,
+}
+
+/// What the clip does to one token.
+pub(crate) struct Clipped<R> {
+    pub(crate) loss: R,
+    /// The clipped branch was taken.
+    pub(crate) held: bool,
+    /// The dual clip was.
+    pub(crate) held_by_dual: bool,
+    /// The loss does not depend on the ratio here.
+    flat: bool,
+}
+
+impl Clip<f64> {
+    pub(crate) fn new(clip_low: f64, clip_high: f64, dual_clip: DualClip) -> Result<Self> {
+        check_config("clip_low", "in [0, 1]", clip_low, (0.0..=1.0).contains(&clip_low))?;
+        check_not_negative("clip_high", clip_high)?;
+        let (dual, both_signs) = match dual_clip {
+            DualClip::Off => (f64::INFINITY, false),
+            DualClip::NegativeOnly(c) => (c, false),
+            DualClip::BothSigns(delta) => (delta, true),
+        };
+        check_config(
+            "dual_clip",
+            "above 1 and finite",
+            dual,
+            dual > 1.0 && (dual_clip == DualClip::Off || dual.is_finite()),
+        )?;
+        Ok(Self { low: 1.0 - clip_low, high: 1.0 + clip_high, dual, both_signs })
+    }
+
+    pub(crate) fn rounded<R: Real>(&self) -> Clip<R> {
+        Clip {
+            low: R::narrow(self.low),
+            high: R::narrow(self.high),
+            dual: R::narrow(self.dual),
+            both_signs: self.both_signs,
+        }
+    }
+}
+
+impl<R: Real> Clip<R> {
+    #[inline(always)]
+    pub(crate) fn token(&self, ratio: R, advantage: R) -> Clipped<R> {
+        let inside = if ratio < self.low { self.low } else { ratio };
+        let inside = if inside > self.high { self.high } else { inside };
+        let negative = advantage < R::zero();
+        let above_dual = ratio > self.dual;
+        let free = if self.both_signs && above_dual { self.dual } else { ratio };
+        let (plain, clipped) = (-advantage * free, -advantage * inside);
+        let held = clipped > plain;
+        let larger = if held { clipped } else { plain };
+        let held_by_dual = above_dual && (negative || self.both_signs);
+        let most = -advantage * self.dual;
+        let capped = !self.both_signs && negative && larger > most;
+        let flat = if negative {
+            let top = if self.both_signs && self.dual < self.high { self.high } else { self.dual };
+            ratio < self.low || ratio > top
+        } else {
+            ratio > self.high || (self.both_signs && above_dual)
+        };
+        Clipped { loss: if capped { most } else { larger }, held, held_by_dual, flat }
+    }
+}
+
+multiversion! {
+    fn evaluate<R: Real>(
+        batch: &Batch<'_>, input: PolicyLossInput<'_, R>, clip: &Clip<R>, bound: R, reported: ReportedKl, plan: &Plan<'_>, grad: &mut [R],
+    ) -> (f64, [f64; 3]) {
+        let mut loss = Sum::default();
+        let mut metrics = [Sum::default(); 3];
+        plan.each_row(batch, |row, weight| {
+            let w = R::narrow(weight);
+            let inputs = [input.log_probs, input.old_log_probs, input.advantages];
+            let [sum, clipped, lower, kl] = map_row(row, inputs, [&mut *grad], |[new, old, advantage]| {
+                let ratio = Ratio::new(new - old, bound);
+                let token = clip.token(ratio.ratio, advantage);
+                let slope = -advantage * ratio.ratio * w;
+                // a NaN loss has a NaN gradient, whatever the comparisons said
+                let gradient = if token.loss.is_nan() {
+                    token.loss
+                } else if token.flat || ratio.beyond {
+                    R::zero()
+                } else {
+                    slope
+                };
+                let log_ratio = if reported == ReportedKl::Bounded { ratio.log_ratio } else { new - old };
+                let count = |yes: bool| if yes { 1.0 } else { 0.0 };
+                ([gradient], [token.loss.widen(), count(token.held), count(token.held_by_dual), -log_ratio.widen()])
+            });
+            loss.add(weight * sum);
+            for (metric, part) in metrics.iter_mut().zip([clipped, lower, kl]) {
+                metric.add(part);
+            }
+        });
+        (loss.value(), metrics.map(Sum::value))
+    }
+}
