@@ -109,7 +109,9 @@ def log_probs(rng: np.random.Generator, item: Grid, garbage: float = GARBAGE) ->
     return with_garbage(item, np.maximum(-rng.exponential(1.0, (item.rows, item.cols)) - 1e-3, -8.0), garbage)
 
 
-def near(rng: np.random.Generator, item: Grid, base: list[float], scale: float, garbage: float = GARBAGE) -> list[float]:
+def near(
+    rng: np.random.Generator, item: Grid, base: list[float], scale: float, garbage: float = GARBAGE
+) -> list[float]:
     """`base` moved by normal noise on the kept slots."""
     moved = np.asarray(base) + rng.normal(0.0, scale, len(base))
     return with_garbage(item, moved, garbage)

@@ -39,7 +39,7 @@ pub enum KlBounds {
     Unbounded,
     /// K3 only: `d` to ±20, then the value to at most 10. verl 0.9.1.
     K3Only,
-    /// Every estimator's value to ±10; K3 takes `−d` no lower than −10. OpenRLHF 0.11.
+    /// Every estimator's value to ±10; K3 takes `d` no lower than −10. OpenRLHF 0.11.
     Every,
 }
 
@@ -145,7 +145,7 @@ fn check<R>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &[R]) -> Result<()> {
 fn bounds<R: Real>(config: &KlConfig) -> (R, R, R) {
     let (low, high, value) = match (config.bounds, config.estimator) {
         (KlBounds::K3Only, KlEstimator::K3) => (-20.0, 20.0, 10.0),
-        (KlBounds::Every, KlEstimator::K3) => (-10.0, f64::INFINITY, 10.0),
+        (KlBounds::Every, KlEstimator::K3) => (f64::NEG_INFINITY, 10.0, 10.0),
         (KlBounds::Every, _) => (f64::NEG_INFINITY, f64::INFINITY, 10.0),
         _ => (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY),
     };

@@ -100,7 +100,7 @@ pub struct Aggregate<'a> {
 ///
 /// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `scale` or a global count that is
 /// needed is not positive; [`Error::Entry`] if `tokens` counts fewer tokens for a prompt than one of its sequences has;
-/// [`Error::EmptyMask`] without kept tokens and with local counts.
+/// [`Error::EmptyMask`] for a mean by local counts without kept tokens.
 ///
 /// **Reference.** verl 0.9.1 `agg_loss`; TRL 1.16 loss types; OpenRLHF 0.11 `aggregate_loss`; `PromptMean`: SkyRL (2026-08).
 /// verl before 0.9 did not divide `SequenceMeanTokenSumNorm` by `|S|`: that is [`AggregateMode::TokenSum`] over `scale`.
@@ -197,7 +197,8 @@ impl<'a> Aggregate<'a> {
     /// Checks everything that a loss needs to know before it writes.
     pub(crate) fn plan(&self, batch: &Batch<'_>) -> Result<Plan<'a>> {
         let (global, ranks) = match self.counts {
-            Counts::Local if batch.kept() == 0 => return Err(Error::EmptyMask),
+            // a sum over nothing is 0; a mean over nothing is nothing
+            Counts::Local if batch.kept() == 0 && self.mode != AggregateMode::TokenSum => return Err(Error::EmptyMask),
             Counts::Local => (None, 1.0),
             Counts::Global(counts) => {
                 check_config("ranks", "at least 1", counts.ranks as f64, counts.ranks > 0)?;

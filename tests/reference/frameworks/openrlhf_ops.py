@@ -1,4 +1,4 @@
-"""OpenRLHF's own functions. deepspeed and flash_attn are only names to its imports here, so they are stubbed."""
+"""OpenRLHF's own functions. deepspeed, flash_attn and vllm are only names to its imports here, so they are stubbed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,22 @@ from unittest import mock
 import peft.tuners.lora  # noqa: F401  (imported before the stubs, which they must not see)
 import torch
 import transformers.integrations.deepspeed  # noqa: F401
+import transformers.trainer  # noqa: F401
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText  # noqa: F401
 
-_STUBS = ("deepspeed", "flash_attn", "flash_attn.bert_padding", "flash_attn.utils", "flash_attn.utils.distributed")
+_STUBS = (
+    "deepspeed",
+    "deepspeed.runtime",
+    "deepspeed.runtime.zero",
+    "deepspeed.runtime.zero.partition_parameters",
+    "flash_attn",
+    "flash_attn.bert_padding",
+    "flash_attn.utils",
+    "flash_attn.utils.distributed",
+    "vllm",
+    "vllm.inputs",
+    "vllm.utils",
+)
 _before = set(sys.modules)
 sys.modules.update({name: mock.MagicMock() for name in _STUBS})
 from openrlhf.models import loss as rlhf_loss
@@ -62,7 +75,9 @@ def discounted_returns(rewards: Tensor, mask: Tensor, gamma: float) -> Out:
     return {"returns": RemoteExperienceMaker.get_cumulative_returns(None, rewards, mask, gamma)}
 
 
-def _advantages(estimator: str, rewards: Tensor, experience: SimpleNamespace, group_size: int, gamma: float, lam: float) -> Out:
+def _advantages(
+    estimator: str, rewards: Tensor, experience: SimpleNamespace, group_size: int, gamma: float, lam: float
+) -> Out:
     """RemoteExperienceMaker.compute_advantages_and_returns; token rewards travel as −1·kl with coefficient 1."""
     experience.kl, experience.info = -rewards, {}
     args = SimpleNamespace(
@@ -110,7 +125,9 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
     return {"loss": loss, "grad": grad, "clip_fraction": clip_fraction, "kl": kl_mean}
 
 
-def value_loss(predictions: Tensor, values: Tensor, returns: Tensor, mask: Tensor, clip: float | None, mode: str) -> Out:
+def value_loss(
+    predictions: Tensor, values: Tensor, returns: Tensor, mask: Tensor, clip: float | None, mode: str
+) -> Out:
     leaf = predictions.clone().requires_grad_(True)
     loss = rlhf_loss.ValueLoss(clip, TOKEN_LEVEL[mode])(leaf, values, returns, action_mask=mask)
     return {"loss": loss, "grad": torch.autograd.grad(loss, leaf)[0]}

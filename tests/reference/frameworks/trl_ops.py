@@ -63,7 +63,9 @@ def _loss(
         model=SimpleNamespace(training=True),
         current_gradient_accumulation_steps=1,
         max_completion_length=params.get("scale_factor", log_probs.shape[1]),
-        accelerator=SimpleNamespace(num_processes=1, gather=lambda x: x, reduce=lambda x, reduction: x, sync_gradients=True),
+        accelerator=SimpleNamespace(
+            num_processes=1, gather=lambda x: x, reduce=lambda x, reduction: x, sync_gradients=True
+        ),
         _entropy_bonus_enabled=coefficient != 0.0,
         use_adaptive_entropy=False,
         entropy_coef=coefficient,
@@ -86,11 +88,10 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
     """`dual_clip` is TRL's `delta`."""
     leaf = log_probs.clone().requires_grad_(True)
     loss, metrics = _loss(leaf, old, advantages, mask, params)
-    return {
-        "loss": loss,
-        "grad": torch.autograd.grad(loss, leaf)[0],
-        "clip_fraction": metrics["clip_ratio/region_mean"][0],
-    }
+    out = {"loss": loss, "grad": torch.autograd.grad(loss, leaf)[0]}
+    if mask.shape[1] > 1:  # TRL takes a single column for a sequence-level value and averages it in float32
+        out["clip_fraction"] = metrics["clip_ratio/region_mean"][0]
+    return out
 
 
 def aggregate(losses: Tensor, mask: Tensor, mode: str, scale_factor: float | None = None) -> Out:
@@ -110,7 +111,9 @@ def kl(log_probs: Tensor, ref: Tensor, mask: Tensor) -> Out:
         alone = torch.zeros_like(ref)
         alone[tuple(slot)] = 1.0
         leaf = torch.where(alone > 0, log_probs, 0.0).requires_grad_(True)
-        loss, _ = _loss(leaf, leaf.detach(), zeros, alone, {"aggregate": "token-mean"}, ref=torch.where(alone > 0, ref, 0.0))
+        loss, _ = _loss(
+            leaf, leaf.detach(), zeros, alone, {"aggregate": "token-mean"}, ref=torch.where(alone > 0, ref, 0.0)
+        )
         value[tuple(slot)] = loss.detach()
         grad[tuple(slot)] = torch.autograd.grad(loss, leaf)[0][tuple(slot)]
     return {"kl": value, "grad": grad}

@@ -50,7 +50,9 @@ def sum_pi_squared(logits: Tensor) -> Out:
     return {"out": verl_f.calculate_sum_pi_squared_from_logits(logits)}
 
 
-def logits_grad(logits: Tensor, tokens: Tensor, g_lp: Tensor, g_h: Tensor, mask: Tensor, temperature: float = 1.0) -> Out:
+def logits_grad(
+    logits: Tensor, tokens: Tensor, g_lp: Tensor, g_h: Tensor, mask: Tensor, temperature: float = 1.0
+) -> Out:
     """Autograd of Σ_kept g_lp·log_prob + g_h·entropy; the entropy is left out when its weights are all zero."""
     leaf = logits.clone().requires_grad_(True)
     scaled = _scaled(leaf, temperature)

@@ -1,0 +1,54 @@
+"""Writes every golden file. Run from the repository root: python tests/reference/generate.py"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from importlib.metadata import version
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+
+import torch
+
+import differences
+import fixture16
+import golden
+import worked
+from suites import advantage, divergence, loss, metric, policy, reward
+
+SUITES = (policy, divergence, reward, advantage, loss, metric, fixture16, worked)
+
+
+def sources() -> dict[str, str]:
+    """What a file's `source` field says, by short name."""
+    torch_version = f"torch {torch.__version__.split('+')[0]}"
+    named = {
+        name: f"{name} {version(name)}, {torch_version}, float64 and float32" for name in ("verl", "trl", "openrlhf")
+    }
+    return named | {
+        "torch": f"{torch_version}, float64",
+        "seed": f"seed 000 pseudo-code, {torch_version}, float64 and float32",
+        "fixture": "formulas fixture (verl 0.9.1, float32)",
+        "owner": "owner document, recomputed",
+    }
+
+
+def main() -> int:
+    """Write all files and print the number of cases of each."""
+    torch.set_num_threads(1)
+    named = sources()
+    total = 0
+    for suite in SUITES:
+        for path, (source, build) in suite.FILES.items():
+            count = golden.write(path, named[source], list(build()))
+            print(f"{path}: {count}")
+            total += count
+    print(f"documented-differences.json: {differences.write()} differences")
+    print(f"{total} cases")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,290 @@
+//! One case, read strictly: what is not known is an error that names it.
+
+use std::{cell::RefCell, collections::BTreeSet};
+
+use serde_json::{Map, Value};
+use tokenwise::{policy::Logit, Batch, Groups, Layout, Mask, Real};
+
+use super::{
+    compare::{self, Outputs},
+    ops,
+    profile::Profile,
+};
+
+/// A number type that logits can be stored in as they are.
+pub(super) trait Number: Real + Logit<Compute = Self> {}
+impl<R: Real + Logit<Compute = R>> Number for R {}
+
+/// Why an operation gave no outputs.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The library refused the call.
+    Refused(tokenwise::Error),
+    /// The case itself is at fault.
+    Malformed(String),
+}
+
+impl From<tokenwise::Error> for Failure {
+    fn from(error: tokenwise::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+pub(super) type Ran = Result<Outputs, Failure>;
+
+/// The named members of `inputs` or `params`; remembers which were asked for.
+pub(super) struct Fields<'v> {
+    what: &'static str,
+    map: Option<&'v Map<String, Value>>,
+    asked: RefCell<BTreeSet<String>>,
+}
+
+impl<'v> Fields<'v> {
+    fn new(what: &'static str, value: &'v Value) -> Result<Self, String> {
+        let map = match value {
+            Value::Null => None,
+            Value::Object(map) => Some(map),
+            _ => return Err(format!("{what}: expected an object")),
+        };
+        Ok(Self { what, map, asked: RefCell::default() })
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'v Value> {
+        self.asked.borrow_mut().insert(key.to_owned());
+        self.map.and_then(|map| map.get(key))
+    }
+
+    fn unknown(&self) -> Result<(), String> {
+        let asked = self.asked.borrow();
+        match self.map.and_then(|map| map.keys().find(|key| !asked.contains(*key))) {
+            Some(key) => Err(format!("{}: unknown key \"{key}\"", self.what)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A parsed case. Its arrays are read by the operation, which knows their lengths.
+pub(super) struct Case<'v> {
+    pub(super) op: &'v str,
+    pub(super) profile: Profile,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    keep: Vec<bool>,
+    every: Vec<bool>,
+    groups: Option<Vec<u32>>,
+    inputs: Fields<'v>,
+    params: Fields<'v>,
+    single: bool,
+    expect: Option<&'v Map<String, Value>>,
+    rtol: f64,
+    atol: f64,
+}
+
+const KEYS: [&str; 14] = [
+    "op", "name", "profile", "dtype", "rows", "cols", "mask", "groups", "inputs", "params", "expect", "expect_error", "rtol",
+    "atol",
+];
+
+impl<'v> Case<'v> {
+    pub(super) fn parse(value: &'v Value) -> Result<Self, String> {
+        let map = value.as_object().ok_or("expected an object")?;
+        if let Some(key) = map.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("unknown key \"{key}\""));
+        }
+        let size = |key: &str, default| match &value[key] {
+            Value::Null => Ok(default),
+            number => number.as_u64().map(|n| n as usize).ok_or(format!("{key}: expected a whole number")),
+        };
+        let (rows, cols) = (size("rows", 1)?, size("cols", 1)?);
+        let slots = rows.checked_mul(cols).ok_or("rows × cols: too large")?;
+        let keep = match &value["mask"] {
+            Value::Null => vec![true; slots],
+            mask => numbers("mask", mask, slots)?
+                .into_iter()
+                .map(|x| match x {
+                    0.0 => Ok(false),
+                    1.0 => Ok(true),
+                    _ => Err(format!("mask: expected 0 or 1, got {x}")),
+                })
+                .collect::<Result<_, _>>()?,
+        };
+        let groups = match &value["groups"] {
+            Value::Null => None,
+            groups => Some(dense_ids(groups, rows)?),
+        };
+        let single = match value["dtype"].as_str() {
+            Some("f32") => true,
+            Some("f64") | None => false,
+            Some(other) => return Err(format!("dtype: expected f32 or f64, got \"{other}\"")),
+        };
+        let expect = value["expect"].as_object();
+        if expect.is_some() == value["expect_error"].is_string() {
+            return Err("expected either \"expect\" or \"expect_error\"".into());
+        }
+        Ok(Self {
+            op: value["op"].as_str().ok_or("op: expected a name")?,
+            profile: Profile::parse(&value["profile"])?,
+            rows,
+            cols,
+            keep,
+            every: vec![true; slots],
+            groups,
+            inputs: Fields::new("inputs", &value["inputs"])?,
+            params: Fields::new("params", &value["params"])?,
+            single,
+            expect,
+            rtol: tolerance(&value["rtol"], "rtol", if single { 1e-5 } else { 1e-9 })?,
+            atol: tolerance(&value["atol"], "atol", if single { 1e-6 } else { 1e-12 })?,
+        })
+    }
+
+    /// Runs the case and compares what came out with what was expected.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let ran = if self.single { ops::run::<f32>(self) } else { ops::run::<f64>(self) };
+        if !matches!(ran, Err(Failure::Malformed(_))) {
+            self.inputs.unknown()?;
+            self.params.unknown()?;
+        }
+        match (ran, self.expect) {
+            (Err(Failure::Malformed(why)), _) => Err(why),
+            (Err(Failure::Refused(_)), None) => Ok(()),
+            (Err(Failure::Refused(error)), Some(_)) => Err(format!("refused: {error}")),
+            (Ok(_), None) => Err("expected an error, got a result".into()),
+            (Ok(outputs), Some(expect)) => compare::all(&outputs, expect, &self.keep, self.rtol, self.atol),
+        }
+    }
+
+    /// The layout with the mask of the case.
+    pub(super) fn batch(&self) -> Result<Batch<'_>, Failure> {
+        Ok(Batch::new(Layout::padded(self.rows, self.cols)?, Mask::new(&self.keep))?)
+    }
+
+    /// The same layout, every slot kept.
+    pub(super) fn whole_batch(&self) -> Result<Batch<'_>, Failure> {
+        Ok(Batch::new(Layout::padded(self.rows, self.cols)?, Mask::new(&self.every))?)
+    }
+
+    pub(super) fn groups(&self) -> Result<Groups<'_>, Failure> {
+        let ids = self.groups.as_deref().ok_or_else(|| Failure::Malformed("groups: missing".into()))?;
+        Ok(Groups::from_ids(ids)?)
+    }
+
+    /// An input of any length the operation computes.
+    pub(super) fn input<R: Real>(&self, key: &str, len: usize) -> Result<Vec<R>, Failure> {
+        let value = self.inputs.get(key).ok_or_else(|| Failure::Malformed(format!("inputs: missing \"{key}\"")))?;
+        Ok(numbers(key, value, len).map_err(Failure::Malformed)?.into_iter().map(R::narrow).collect())
+    }
+
+    /// One entry per token slot.
+    pub(super) fn tokens<R: Real>(&self, key: &str) -> Result<Vec<R>, Failure> {
+        self.input(key, self.keep.len())
+    }
+
+    /// Whole numbers.
+    pub(super) fn ids(&self, key: &str, len: usize) -> Result<Vec<u32>, Failure> {
+        self.input::<f64>(key, len)?
+            .into_iter()
+            .map(|x| {
+                let id = x as u32;
+                if f64::from(id) == x {
+                    Ok(id)
+                } else {
+                    Err(Failure::Malformed(format!("{key}: expected whole numbers, got {x}")))
+                }
+            })
+            .collect()
+    }
+
+    /// An optional per-sequence input, zeros without it.
+    pub(super) fn bootstrap<R: Real>(&self) -> Result<Vec<R>, Failure> {
+        match self.inputs.get("bootstrap") {
+            Some(_) => self.input("bootstrap", self.rows),
+            None => Ok(vec![R::zero(); self.rows]),
+        }
+    }
+
+    /// The raw parameter; `None` if absent.
+    pub(super) fn param(&self, key: &str) -> Option<&'v Value> {
+        self.params.get(key)
+    }
+
+    pub(super) fn number(&self, key: &str, default: Option<f64>) -> Result<f64, Failure> {
+        match self.param(key) {
+            Some(value) => number(value).ok_or_else(|| Failure::Malformed(format!("{key}: expected a number, got {value}"))),
+            None => default.ok_or_else(|| Failure::Malformed(format!("params: missing \"{key}\""))),
+        }
+    }
+
+    pub(super) fn whole(&self, key: &str) -> Result<u32, Failure> {
+        let x = self.number(key, None)?;
+        if f64::from(x as u32) == x {
+            Ok(x as u32)
+        } else {
+            Err(Failure::Malformed(format!("{key}: expected a whole number, got {x}")))
+        }
+    }
+
+    pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Failure> {
+        match self.param(key) {
+            Some(value) => {
+                value.as_bool().ok_or_else(|| Failure::Malformed(format!("{key}: expected true or false, got {value}")))
+            }
+            None => Ok(default),
+        }
+    }
+
+    pub(super) fn text(&self, key: &str, default: &'static str) -> Result<&'v str, Failure> {
+        match self.param(key) {
+            Some(value) => value.as_str().ok_or_else(|| Failure::Malformed(format!("{key}: expected a name, got {value}"))),
+            None => Ok(default),
+        }
+    }
+}
+
+fn tolerance(value: &Value, key: &str, default: f64) -> Result<f64, String> {
+    match value {
+        Value::Null => Ok(default),
+        value => value.as_f64().filter(|x| *x >= 0.0).ok_or(format!("{key}: expected a number that is not negative")),
+    }
+}
+
+/// Group ids are any integers in a file; the library wants them dense.
+fn dense_ids(value: &Value, rows: usize) -> Result<Vec<u32>, String> {
+    let list = value.as_array().ok_or("groups: expected a list")?;
+    if list.len() != rows {
+        return Err(format!("groups: expected {rows} entries, got {}", list.len()));
+    }
+    let mut seen: Vec<&Value> = Vec::new();
+    Ok(list
+        .iter()
+        .map(|id| {
+            let known = seen.iter().position(|other| *other == id);
+            known.unwrap_or_else(|| {
+                seen.push(id);
+                seen.len() - 1
+            }) as u32
+        })
+        .collect())
+}
+
+/// A JSON number, or one of the strings that stand for what JSON cannot say.
+pub(super) fn number(value: &Value) -> Option<f64> {
+    match value.as_str() {
+        Some("nan") => Some(f64::NAN),
+        Some("inf") => Some(f64::INFINITY),
+        Some("-inf") => Some(f64::NEG_INFINITY),
+        Some(_) => None,
+        None => value.as_f64(),
+    }
+}
+
+pub(super) fn numbers(key: &str, value: &Value, len: usize) -> Result<Vec<f64>, String> {
+    let list = value.as_array().ok_or(format!("{key}: expected a list"))?;
+    if list.len() != len {
+        return Err(format!("{key}: expected {len} entries, got {}", list.len()));
+    }
+    list.iter()
+        .enumerate()
+        .map(|(index, value)| number(value).ok_or(format!("{key}[{index}]: expected a number, got {value}")))
+        .collect()
+}

@@ -1,0 +1,92 @@
+//! Compares outputs with what was expected of them.
+
+use serde_json::{Map, Value};
+use tokenwise::Real;
+
+use super::case::{number, numbers};
+
+/// One output of an operation.
+pub(super) enum Output {
+    /// One number.
+    Scalar(f64),
+    /// One entry per token slot: compared on kept slots.
+    Tokens(Vec<f64>),
+    /// Entries of any other meaning: all compared.
+    Entries(Vec<f64>),
+    /// `width` entries per token slot: compared on kept slots.
+    Rows { values: Vec<f64>, width: usize },
+}
+
+/// The named outputs of an operation.
+pub(super) type Outputs = Vec<(&'static str, Output)>;
+
+impl Output {
+    pub(super) fn tokens<R: Real>(values: Vec<R>) -> Self {
+        Self::Tokens(values.into_iter().map(Real::widen).collect())
+    }
+
+    pub(super) fn entries<R: Real>(values: Vec<R>) -> Self {
+        Self::Entries(values.into_iter().map(Real::widen).collect())
+    }
+
+    pub(super) fn rows<R: Real>(values: Vec<R>, width: usize) -> Self {
+        Self::Rows { values: values.into_iter().map(Real::widen).collect(), width }
+    }
+}
+
+/// The first element of the first output that differs, or nothing.
+pub(super) fn all(
+    outputs: &Outputs,
+    expect: &Map<String, Value>,
+    keep: &[bool],
+    rtol: f64,
+    atol: f64,
+) -> Result<(), String> {
+    if expect.is_empty() {
+        return Err("expect: names no output".into());
+    }
+    for (key, want) in expect {
+        let known = || outputs.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let (_, got) = outputs
+            .iter()
+            .find(|(name, _)| name == key)
+            .ok_or_else(|| format!("expect: unknown output \"{key}\" (there are: {})", known()))?;
+        match got {
+            Output::Scalar(got) => {
+                let want = number(want).ok_or_else(|| format!("expect {key}: expected a number, got {want}"))?;
+                close(key, *got, want, rtol, atol)?;
+            }
+            Output::Entries(got) => lists(key, got, want, rtol, atol, |_| true)?,
+            Output::Tokens(got) => lists(key, got, want, rtol, atol, |index| keep[index])?,
+            Output::Rows { values, width } => lists(key, values, want, rtol, atol, |index| keep[index / width])?,
+        }
+    }
+    Ok(())
+}
+
+fn lists(
+    key: &str,
+    got: &[f64],
+    want: &Value,
+    rtol: f64,
+    atol: f64,
+    counts: impl Fn(usize) -> bool,
+) -> Result<(), String> {
+    let want = numbers(key, want, got.len())?;
+    for (index, (&got, want)) in got.iter().zip(want).enumerate() {
+        if counts(index) {
+            close(&format!("{key}[{index}]"), got, want, rtol, atol)?;
+        }
+    }
+    Ok(())
+}
+
+/// |got − want| ≤ atol + rtol·|want|; NaN agrees with NaN, an infinity with itself.
+fn close(place: &str, got: f64, want: f64, rtol: f64, atol: f64) -> Result<(), String> {
+    let distance = (got - want).abs();
+    if got == want || (got.is_nan() && want.is_nan()) || (want.is_finite() && distance <= atol + rtol * want.abs()) {
+        Ok(())
+    } else {
+        Err(format!("{place}: got {got:?}, expected {want:?}, distance {distance:e}"))
+    }
+}

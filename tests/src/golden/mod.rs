@@ -1,0 +1,148 @@
+//! Runs golden cases: files of inputs and of what a named implementation made of them.
+//!
+//! The format is documented in `tests/golden/README.md`.
+
+mod case;
+mod compare;
+mod differences;
+mod ops;
+mod profile;
+
+use std::{
+    collections::BTreeMap,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use case::Case;
+
+/// What became of one case.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The operation, or `file` where a file could not be read.
+    pub op: String,
+    /// Where the case stands: file, index and name.
+    pub place: String,
+    /// Why it failed; `None` if it passed.
+    pub failure: Option<String>,
+}
+
+/// The outcome of many cases.
+#[derive(Debug, Default)]
+pub struct Report {
+    outcomes: Vec<Outcome>,
+}
+
+impl Report {
+    /// Cases that passed.
+    pub fn passed(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| outcome.failure.is_none()).count()
+    }
+
+    /// Cases that failed, unreadable files included.
+    pub fn failed(&self) -> usize {
+        self.outcomes.len() - self.passed()
+    }
+
+    /// The operations that were run, each with its number of cases.
+    pub fn operations(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for outcome in &self.outcomes {
+            *counts.entry(outcome.op.as_str()).or_default() += 1;
+        }
+        counts
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut by_op: BTreeMap<&str, (usize, Vec<&Outcome>)> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            let (passed, failures) = by_op.entry(&outcome.op).or_default();
+            match outcome.failure {
+                None => *passed += 1,
+                Some(_) => failures.push(outcome),
+            }
+        }
+        for (op, (passed, failures)) in by_op {
+            writeln!(f, "{op}: {passed} passed, {} failed", failures.len())?;
+            for failure in failures {
+                writeln!(f, "  {}: {}", failure.place, failure.failure.as_deref().unwrap_or_default())?;
+            }
+        }
+        write!(f, "{} passed, {} failed", self.passed(), self.failed())
+    }
+}
+
+/// Runs every `*.json` below a folder (or the one file given), in the order of their names.
+///
+/// # Errors
+///
+/// If the folder cannot be read or holds no JSON file. A file that cannot be read or parsed is a failed case.
+pub fn run(path: &Path) -> io::Result<Report> {
+    let mut files = Vec::new();
+    collect(path, &mut files)?;
+    if files.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, format!("no *.json file below {}", path.display())));
+    }
+    files.sort();
+    let mut report = Report::default();
+    for file in files {
+        run_file(&file, &mut report.outcomes);
+    }
+    Ok(report)
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !path.is_dir() {
+        // an unreadable path must not look like an empty folder
+        fs::metadata(path)?;
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn run_file(file: &Path, outcomes: &mut Vec<Outcome>) {
+    let unreadable = |why: String| Outcome { op: "file".into(), place: file.display().to_string(), failure: Some(why) };
+    let value: Value = match fs::read_to_string(file)
+        .map_err(|error| error.to_string())
+        .and_then(|text| serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}")))
+    {
+        Ok(value) => value,
+        Err(why) => return outcomes.push(unreadable(why)),
+    };
+    let (list, run_one): (_, fn(&Value) -> (String, Result<(), String>)) = match value["format"].as_str() {
+        Some("tokenwise-golden/1") => ("cases", run_case),
+        Some("tokenwise-differences/1") => ("differences", differences::run),
+        other => {
+            let why = format!("format: expected \"tokenwise-golden/1\", got {}", other.unwrap_or("nothing"));
+            return outcomes.push(unreadable(why));
+        }
+    };
+    let Some(cases) = value[list].as_array() else {
+        return outcomes.push(unreadable(format!("{list}: expected a list")));
+    };
+    for (index, case) in cases.iter().enumerate() {
+        let (op, result) = run_one(case);
+        let name = case["name"].as_str().or_else(|| case["example"].as_str()).unwrap_or("unnamed");
+        let place = format!("{} case {index} ({name})", file.display());
+        outcomes.push(Outcome { op, place, failure: result.err() });
+    }
+}
+
+fn run_case(value: &Value) -> (String, Result<(), String>) {
+    let op = value["op"].as_str().unwrap_or("unnamed operation").to_owned();
+    let result = Case::parse(value).and_then(|case| case.check());
+    (op, result)
+}

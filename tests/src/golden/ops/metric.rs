@@ -1,0 +1,76 @@
+use tokenwise::{
+    divergence::KlInput,
+    metric::{
+        self, AnalysisInput, ClipConfig, ExplainedVarianceConfig, ExplainedVarianceInput, PairInput, RatioInput,
+    },
+    Error, Spread,
+};
+
+use super::loss::dual_clip;
+use crate::golden::{
+    case::{Case, Number, Ran},
+    compare::{Output, Outputs},
+};
+
+fn value(value: f64) -> Outputs {
+    vec![("value", Output::Scalar(value))]
+}
+
+pub(super) fn masked_mean<R: Number>(case: &Case<'_>) -> Ran {
+    let x = case.tokens::<R>("x")?;
+    match (metric::mean(&case.batch()?, &x, case.profile.divisor()), case.profile.empty_mean()) {
+        (Err(Error::EmptyMask), Some(empty)) => Ok(value(empty)),
+        (mean, _) => Ok(value(mean?)),
+    }
+}
+
+pub(super) fn masked_var<R: Number>(case: &Case<'_>) -> Ran {
+    let x = case.tokens::<R>("x")?;
+    Ok(value(metric::variance(&case.batch()?, &x, Spread::Sample, case.profile.divisor())?))
+}
+
+pub(super) fn correlation<R: Number>(case: &Case<'_>) -> Ran {
+    let (x, y) = (case.tokens::<R>("x")?, case.tokens("y")?);
+    Ok(value(metric::correlation(&case.batch()?, PairInput { x: &x, y: &y })?))
+}
+
+pub(super) fn explained_variance<R: Number>(case: &Case<'_>) -> Ran {
+    let (values, returns) = (case.tokens::<R>("values")?, case.tokens("returns")?);
+    let input = ExplainedVarianceInput { values: &values, returns: &returns };
+    Ok(value(metric::explained_variance(&case.batch()?, input, &ExplainedVarianceConfig::default())?))
+}
+
+pub(super) fn kl_means<R: Number>(case: &Case<'_>) -> Ran {
+    let (log_probs, ref_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens("ref_log_probs")?);
+    let input = KlInput { log_probs: &log_probs, ref_log_probs: &ref_log_probs };
+    let means = metric::kl_means(&case.batch()?, input, case.profile.divisor())?;
+    Ok([("k1", means.k1), ("abs", means.abs), ("k2", means.k2), ("k3", means.k3)]
+        .map(|(name, mean)| (name, Output::Scalar(mean)))
+        .into())
+}
+
+pub(super) fn clip_fractions<R: Number>(case: &Case<'_>) -> Ran {
+    let (log_probs, old_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens("old_log_probs")?);
+    let advantages = case.tokens("advantages")?;
+    let config = ClipConfig {
+        clip_low: case.number("clip_low", Some(0.2))?,
+        clip_high: case.number("clip_high", Some(0.2))?,
+        dual_clip: dual_clip(case)?,
+        divisor: case.profile.divisor(),
+    };
+    let input = RatioInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &advantages };
+    let shares = metric::clip_fractions(&case.batch()?, input, &config)?;
+    Ok([("clipped", shares.clipped), ("low", shares.low), ("high", shares.high), ("dual", shares.dual)]
+        .map(|(name, share)| (name, Output::Scalar(share)))
+        .into())
+}
+
+pub(super) fn analysis<R: Number>(case: &Case<'_>) -> Ran {
+    let (old_log_probs, advantages) = (case.tokens::<R>("old_log_probs")?, case.tokens("advantages")?);
+    let rewards = case.tokens("rewards")?;
+    let input = AnalysisInput { old_log_probs: &old_log_probs, advantages: &advantages, rewards: &rewards };
+    Ok(metric::analysis(&case.batch()?, input)?
+        .entries()
+        .map(|(key, value)| (key, Output::Scalar(value)))
+        .into())
+}
