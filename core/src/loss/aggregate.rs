@@ -1,6 +1,6 @@
 use crate::{
     error::{check_config, check_len, check_positive, Error, Result},
-    layout::{Batch, Groups},
+    layout::{Batch, Groups, Row},
     real::Real,
     reduce::{map_row, Sum},
     simd::multiversion,
@@ -128,11 +128,11 @@ pub fn aggregate<R: Real>(batch: &Batch<'_>, losses: &[R], config: &Aggregate<'_
 multiversion! {
     fn weigh<R: Real>(batch: &Batch<'_>, losses: &[R], plan: &Plan<'_>, weights: &mut [R]) -> f64 {
         let mut loss = Sum::default();
-        plan.each_row(batch, |row, weight| {
+        for (row, weight) in plan.rows(batch) {
             let rounded = R::narrow(weight);
-            let [sum] = map_row(row, [losses], [&mut *weights], |[x]| ([rounded], [x.widen()]));
+            let [sum] = map_row(&row, [losses], [&mut *weights], |[x]| ([rounded], [x.widen()]));
             loss.add(weight * sum);
-        });
+        }
         loss.value()
     }
 }
@@ -256,19 +256,21 @@ impl<'a> Aggregate<'a> {
 }
 
 impl Plan<'_> {
-    /// Visits each sequence with the weight of its kept tokens.
+    /// Each sequence with the weight of its kept tokens.
     #[inline(always)]
-    pub(crate) fn each_row(&self, batch: &Batch<'_>, mut visit: impl FnMut(&crate::layout::Row<'_>, f64)) {
-        match &self.per {
-            Per::Token => batch.rows().for_each(|row| visit(&row, self.share)),
-            Per::Sequence(divisor) => batch.rows().for_each(|row| {
-                let kept = row.kept().max(1) as f64;
-                visit(&row, self.share / divisor.of(kept));
-            }),
-            Per::Prompt { groups, tokens } => batch
-                .rows()
-                .zip(groups.ids())
-                .for_each(|(row, group)| visit(&row, self.share / tokens[group].max(1) as f64)),
-        }
+    pub(crate) fn rows<'b>(&'b self, batch: &Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+        let mut prompts = match &self.per {
+            Per::Prompt { groups, .. } => Some(groups.ids()),
+            _ => None,
+        };
+        batch.rows().map(move |row| {
+            let group = prompts.as_mut().and_then(Iterator::next);
+            let weight = match (&self.per, group) {
+                (Per::Prompt { tokens, .. }, Some(group)) => self.share / tokens[group].max(1) as f64,
+                (Per::Sequence(divisor), _) => self.share / divisor.of(row.kept().max(1) as f64),
+                _ => self.share,
+            };
+            (row, weight)
+        })
     }
 }

@@ -189,26 +189,29 @@ impl Clip<f64> {
 }
 
 impl<R: Real> Clip<R> {
+    /// `&` and `|` rather than `&&` and `||`: lanes have no branches.
     #[inline(always)]
     pub(crate) fn token(&self, ratio: R, advantage: R) -> Clipped<R> {
         let inside = if ratio < self.low { self.low } else { ratio };
         let inside = if inside > self.high { self.high } else { inside };
         let negative = advantage < R::zero();
         let above_dual = ratio > self.dual;
-        let free = if self.both_signs && above_dual { self.dual } else { ratio };
+        let free = if self.both_signs & above_dual { self.dual } else { ratio };
         let (plain, clipped) = (-advantage * free, -advantage * inside);
         let held = clipped > plain;
         let larger = if held { clipped } else { plain };
-        let held_by_dual = above_dual && (negative || self.both_signs);
         let most = -advantage * self.dual;
-        let capped = !self.both_signs && negative && larger > most;
-        let flat = if negative {
-            let top = if self.both_signs && self.dual < self.high { self.high } else { self.dual };
-            ratio < self.low || ratio > top
-        } else {
-            ratio > self.high || (self.both_signs && above_dual)
-        };
-        Clipped { loss: if capped { most } else { larger }, held, held_by_dual, flat }
+        let capped = negative & !self.both_signs & (larger > most);
+        // a dual clip inside the first one leaves the slope between the two to the first
+        let top = if self.both_signs & (self.dual < self.high) { self.high } else { self.dual };
+        let flat_below = (ratio < self.low) | (ratio > top);
+        let flat_above = (ratio > self.high) | (self.both_signs & above_dual);
+        Clipped {
+            loss: if capped { most } else { larger },
+            held,
+            held_by_dual: above_dual & (negative | self.both_signs),
+            flat: (negative & flat_below) | (!negative & flat_above),
+        }
     }
 }
 
@@ -218,21 +221,16 @@ multiversion! {
     ) -> (f64, [f64; 3]) {
         let mut loss = Sum::default();
         let mut metrics = [Sum::default(); 3];
-        plan.each_row(batch, |row, weight| {
+        for (row, weight) in plan.rows(batch) {
             let w = R::narrow(weight);
             let inputs = [input.log_probs, input.old_log_probs, input.advantages];
-            let [sum, clipped, lower, kl] = map_row(row, inputs, [&mut *grad], |[new, old, advantage]| {
+            let [sum, clipped, lower, kl] = map_row(&row, inputs, [&mut *grad], |[new, old, advantage]| {
                 let ratio = Ratio::new(new - old, bound);
                 let token = clip.token(ratio.ratio, advantage);
                 let slope = -advantage * ratio.ratio * w;
                 // a NaN loss has a NaN gradient, whatever the comparisons said
-                let gradient = if token.loss.is_nan() {
-                    token.loss
-                } else if token.flat || ratio.beyond {
-                    R::zero()
-                } else {
-                    slope
-                };
+                let gradient = if token.flat | ratio.beyond { R::zero() } else { slope };
+                let gradient = if token.loss.is_nan() { token.loss } else { gradient };
                 let log_ratio = if reported == ReportedKl::Bounded { ratio.log_ratio } else { new - old };
                 let count = |yes: bool| if yes { 1.0 } else { 0.0 };
                 ([gradient], [token.loss.widen(), count(token.held), count(token.held_by_dual), -log_ratio.widen()])
@@ -241,7 +239,7 @@ multiversion! {
             for (metric, part) in metrics.iter_mut().zip([clipped, lower, kl]) {
                 metric.add(part);
             }
-        });
+        }
         (loss.value(), metrics.map(Sum::value))
     }
 }

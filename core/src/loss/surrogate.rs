@@ -41,7 +41,7 @@ pub(crate) struct Ratio<R> {
 impl<R: Real> Ratio<R> {
     #[inline(always)]
     pub(crate) fn new(log_ratio: R, bound: R) -> Self {
-        let beyond = log_ratio > bound || log_ratio < -bound;
+        let beyond = (log_ratio > bound) | (log_ratio < -bound);
         let bounded = if log_ratio > bound { bound } else { log_ratio };
         let bounded = if bounded < -bound { -bound } else { bounded };
         Self { ratio: exp(bounded), log_ratio: bounded, beyond }
@@ -111,16 +111,16 @@ multiversion! {
     fn evaluate<R: Real>(batch: &Batch<'_>, input: PolicyLossInput<'_, R>, bound: f64, plan: &super::aggregate::Plan<'_>, grad: &mut [R]) -> f64 {
         let bound = R::narrow(bound);
         let mut loss = Sum::default();
-        plan.each_row(batch, |row, weight| {
+        for (row, weight) in plan.rows(batch) {
             let w = R::narrow(weight);
             let inputs = [input.log_probs, input.old_log_probs, input.advantages];
-            let [sum] = map_row(row, inputs, [&mut *grad], |[new, old, advantage]| {
+            let [sum] = map_row(&row, inputs, [&mut *grad], |[new, old, advantage]| {
                 let ratio = Ratio::new(new - old, bound);
                 let term = -advantage * ratio.ratio;
                 ([if ratio.beyond { R::zero() } else { w * term }], [term.widen()])
             });
             loss.add(weight * sum);
-        });
+        }
         loss.value()
     }
 }

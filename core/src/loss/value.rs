@@ -116,10 +116,10 @@ multiversion! {
         batch: &Batch<'_>, input: ValueLossInput<'_, R>, clip: R, factor: f64, plan: &Plan<'_>, grad: &mut [R],
     ) -> (f64, f64) {
         let (mut loss, mut clipped) = (Sum::default(), Sum::default());
-        plan.each_row(batch, |row, weight| {
+        for (row, weight) in plan.rows(batch) {
             let slope = R::narrow(2.0 * factor * weight);
             let inputs = [input.predictions, input.values, input.returns];
-            let [sum, held] = map_row(row, inputs, [&mut *grad], |[prediction, value, target]| {
+            let [sum, held] = map_row(&row, inputs, [&mut *grad], |[prediction, value, target]| {
                 let (low, high) = (value - clip, value + clip);
                 let inside = if prediction < low { low } else { prediction };
                 let inside = if inside > high { high } else { inside };
@@ -131,7 +131,7 @@ multiversion! {
             });
             loss.add(factor * weight * sum);
             clipped.add(held);
-        });
+        }
         (loss.value(), clipped.value())
     }
 }
