@@ -47,3 +47,48 @@ mod half_precision {
         }
     }
 }
+
+#[cfg(all(test, feature = "half"))]
+mod tests {
+    use super::Logit;
+    use crate::{
+        policy::{log_probs_and_entropy, LogProbInput, LogProbOutput, PolicyConfig},
+        Batch, Layout, Mask,
+    };
+
+    fn results<L: Logit<Compute = f32>>(logits: &[L]) -> [[u32; 3]; 2] {
+        let batch = Batch::new(Layout::padded(1, 3).unwrap(), Mask::new(&[true, false, true])).unwrap();
+        let (mut log_probs, mut entropy) = ([0.0; 3], [0.0; 3]);
+        log_probs_and_entropy(
+            &batch,
+            LogProbInput { logits, vocab: logits.len() / 3, tokens: &[1, 0, 4] },
+            &PolicyConfig { temperature: 0.7 },
+            LogProbOutput { log_probs: &mut log_probs, entropy: &mut entropy },
+        )
+        .unwrap();
+        [log_probs.map(f32::to_bits), entropy.map(f32::to_bits)]
+    }
+
+    #[test]
+    fn half_precision_logits_give_the_bits_of_their_f32_values() {
+        let logits: Vec<f32> = (0..3 * 37)
+            .map(|i| if i % 11 == 7 { f32::NEG_INFINITY } else { (i * 29 % 101) as f32 / 13.0 - 3.0 })
+            .collect();
+        let bf16: Vec<half::bf16> = logits.iter().map(|&x| half::bf16::from_f32(x)).collect();
+        let f16: Vec<half::f16> = logits.iter().map(|&x| half::f16::from_f32(x)).collect();
+        let widened = |halves: Vec<f32>| results(&halves);
+        assert_eq!(results(&bf16), widened(bf16.iter().map(|x| x.to_f32()).collect()));
+        assert_eq!(results(&f16), widened(f16.iter().map(|x| x.to_f32()).collect()));
+        // bf16 keeps 8 bits of each logit: the results are near, not equal
+        assert_ne!(results(&bf16), results(&logits));
+    }
+
+    #[test]
+    fn every_half_precision_value_is_read_exactly() {
+        for bits in 0..=u16::MAX {
+            let (b, h) = (half::bf16::from_bits(bits), half::f16::from_bits(bits));
+            assert!(b.load() == b.to_f32() || b.is_nan() && b.load().is_nan());
+            assert!(h.load() == h.to_f32() || h.is_nan() && h.load().is_nan());
+        }
+    }
+}
