@@ -216,6 +216,25 @@ def masked_mean() -> list[Case]:
     return cases
 
 
+def kl_means() -> list[Case]:
+    expect = {"k1": 0.129333, "abs": 0.282667, "k2": 0.075053, "k3": 0.063265}
+    got = verl_ops.kl_means(_t(NEW), _t(REF), M)
+    return [_case("kl_means", "verl", verl_ops, got, {"log_probs": NEW, "ref_log_probs": REF}, {}, expect)]
+
+
+def clip_fractions() -> list[Case]:
+    cases = []
+    for ops, advantages, dual_clip, expect in (
+        (verl_ops, plain(_t(GAE_A), "f64"), 3.0, {"clipped": 0.333333, "dual": 0.0}),
+        (trl_ops, ROW_ADVANTAGES, None, {"clipped": 0.2, "low": 0.066667, "high": 0.133333}),
+    ):
+        params = {"clip_low": 0.2, "clip_high": 0.28, "dual_clip": dual_clip}
+        got = ops.clip_fractions(_t(NEW), _t(OLD), _t(advantages), M, params)
+        inputs = {"log_probs": NEW, "old_log_probs": OLD, "advantages": advantages}
+        cases.append(_case("clip_fractions", ops.PROFILE, ops, got, inputs, params, expect))
+    return cases
+
+
 def kl() -> list[Case]:
     cases = []
     one = Grid("one", 1, 1, (1,))
@@ -269,7 +288,23 @@ def whiten() -> list[Case]:
 def aggregate() -> list[Case]:
     empty = Grid("empty", 1, 2, (0, 0))
     got = verl_ops.aggregate(_t([1.0, 2.0], empty), empty.mask_tensor(), "token-sum")
+    square, losses = Grid("square", 2, 2, (1, 0, 1, 1)), [1.0, 2.0, 3.0, 4.0]
+    totals = {"global_tokens": 10, "global_sequences": 8, "ranks": 2, "scale_factor": 5}
+    cases = []
+    for mode, value in (
+        ("token-mean", 1.6),
+        ("token-sum", 16.0),
+        ("seq-mean-token-sum", 2.0),
+        ("seq-mean-token-sum-norm", 0.4),
+        ("seq-mean-token-mean", 1.125),
+    ):
+        whole = verl_ops.aggregate(_t(losses, square), square.mask_tensor(), mode, **totals)
+        params = {"mode": mode} | totals
+        cases.append(
+            _case("aggregate", f"global-{mode}", verl_ops, whole, {"losses": losses}, params, {"value": value}, square)
+        )
     return [
+        *cases,
         _case(
             "aggregate",
             "empty-token-sum",
@@ -279,7 +314,7 @@ def aggregate() -> list[Case]:
             {"mode": "token-sum"},
             {"value": 0.0},
             empty,
-        )
+        ),
     ]
 
 
@@ -292,6 +327,8 @@ FILES: dict[str, tuple[str, Callable[[], list[Case]]]] = {
     "loss/aggregate.fixture.json": ("fixture", aggregate),
     "loss/ppo_clip.fixture.json": ("fixture", ppo_clip),
     "loss/value_loss.fixture.json": ("fixture", value_loss),
+    "metric/kl_means.fixture.json": ("fixture", kl_means),
+    "metric/clip_fractions.fixture.json": ("fixture", clip_fractions),
     "metric/masked_mean.fixture.json": ("fixture", masked_mean),
     "metric/masked_whiten.fixture.json": ("fixture", whiten),
 }

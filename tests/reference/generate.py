@@ -29,6 +29,7 @@ def sources() -> dict[str, str]:
     }
     return named | {
         "torch": f"{torch_version}, float64",
+        "textbook": f"textbook, {torch_version}",
         "seed": f"seed 000 pseudo-code, {torch_version}, float64 and float32",
         "fixture": "formulas fixture (verl 0.9.1, float32)",
         "owner": "owner document, recomputed",

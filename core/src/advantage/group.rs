@@ -1,7 +1,7 @@
-use super::EpsilonPlace;
 use crate::{
     error::{check_len, check_not_negative, Result},
     layout::{Batch, Groups},
+    math::sqrt,
     real::Real,
     reduce::map_row,
     simd::multiversion,
@@ -14,7 +14,7 @@ pub enum Singleton {
     /// 0: no comparison, no signal. TRL 1.16; verl's `rloo_vectorized`.
     #[default]
     Zero,
-    /// Its score, as if mean were 0 and deviation 1. verl 0.9.1.
+    /// Its score, as if mean were 0 and deviation 1 (divided by `1 + ε` in single precision where GRPO scales). verl 0.9.1.
     Raw,
     /// NaN: the sample deviation of one score. OpenRLHF 0.11.
     Undefined,
@@ -99,22 +99,22 @@ pub fn group_relative<R: Real>(
     group_moments(groups, scores, scratch);
     for ((group, &score), out) in groups.ids().zip(scores).zip(out) {
         let moments = &scratch[group];
-        let (mean, deviation) = if moments.count < 2 {
+        let (mean, divisor) = if moments.count < 2 {
             match config.singleton {
                 Singleton::Zero => (score.widen(), 1.0),
-                Singleton::Raw => (0.0, 1.0),
+                // verl keeps this deviation of 1 in single precision whatever the scores' type, and adds ε there
+                Singleton::Raw => (0.0, f64::from((1.0 + config.epsilon) as f32)),
                 Singleton::Undefined => (f64::NAN, 1.0),
             }
         } else {
-            let variance = moments.variance(config.spread, Divisor::Count)?;
-            (moments.mean, EpsilonPlace::Outside.deviation(variance, 0.0))
+            (moments.mean, sqrt(moments.variance(config.spread, Divisor::Count)?) + config.epsilon)
         };
         let centred = score.widen() - mean;
         *out = R::narrow(match config.scale {
             GroupScale::Unit => centred,
             // equal scores with ε = 0: 0 rather than 0 / 0
             GroupScale::StandardDeviation if centred == 0.0 => 0.0,
-            GroupScale::StandardDeviation => centred / (deviation + config.epsilon),
+            GroupScale::StandardDeviation => centred / divisor,
         });
     }
     Ok(())

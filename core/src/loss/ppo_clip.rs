@@ -37,7 +37,7 @@ pub enum ReportedKl {
 /// How [`ppo_clip`] clips and aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PpoConfig<'a> {
-    /// ε⁻: ratios below `1 − clip_low` are clipped where the advantage is negative; in `[0, 1]`, default 0.2.
+    /// ε⁻: ratios below `1 − clip_low` are clipped where the advantage is negative; default 0.2.
     pub clip_low: f64,
     /// ε⁺: ratios above `1 + clip_high` are clipped where the advantage is positive; default 0.2 (DAPO: 0.28).
     pub clip_high: f64,
@@ -95,7 +95,7 @@ pub struct PpoLoss {
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
-/// width is negative or not finite, ε⁻ above 1, the dual clip not above 1, or the log-ratio bound not positive; the errors of
+/// width is negative or not finite, the dual clip not above 1, or the log-ratio bound not positive; the errors of
 /// [`aggregate`](super::aggregate).
 ///
 /// **Reference.** Schulman et al. 2017, arXiv:1707.06347, eq. 7; dual clip: Ye et al. 2020, arXiv:1912.09729, eq. 5; clip-higher: Yu
@@ -152,7 +152,7 @@ pub(crate) struct Clip<R> {
 /// What the clip does to one token.
 pub(crate) struct Clipped<R> {
     pub(crate) loss: R,
-    /// The clipped branch was taken.
+    /// Beyond the clip on the side where it holds.
     pub(crate) held: bool,
     /// The dual clip was.
     pub(crate) held_by_dual: bool,
@@ -162,7 +162,7 @@ pub(crate) struct Clipped<R> {
 
 impl Clip<f64> {
     pub(crate) fn new(clip_low: f64, clip_high: f64, dual_clip: DualClip) -> Result<Self> {
-        check_config("clip_low", "in [0, 1]", clip_low, (0.0..=1.0).contains(&clip_low))?;
+        check_not_negative("clip_low", clip_low)?;
         check_not_negative("clip_high", clip_high)?;
         let (dual, both_signs) = match dual_clip {
             DualClip::Off => (f64::INFINITY, false),
@@ -198,8 +198,8 @@ impl<R: Real> Clip<R> {
         let above_dual = ratio > self.dual;
         let free = if self.both_signs & above_dual { self.dual } else { ratio };
         let (plain, clipped) = (-advantage * free, -advantage * inside);
-        let held = clipped > plain;
-        let larger = if held { clipped } else { plain };
+        let larger = if clipped > plain { clipped } else { plain };
+        let positive = advantage > R::zero();
         let most = -advantage * self.dual;
         let capped = negative & !self.both_signs & (larger > most);
         // a dual clip inside the first one leaves the slope between the two to the first
@@ -208,7 +208,7 @@ impl<R: Real> Clip<R> {
         let flat_above = (ratio > self.high) | (self.both_signs & above_dual);
         Clipped {
             loss: if capped { most } else { larger },
-            held,
+            held: (negative & (free < self.low)) | (positive & (free > self.high)),
             held_by_dual: above_dual & (negative | self.both_signs),
             flat: (negative & flat_below) | (!negative & flat_above),
         }

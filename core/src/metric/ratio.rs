@@ -91,7 +91,7 @@ pub struct RatioInput<'a, R> {
 /// The clip whose effect [`clip_fractions`] counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClipConfig {
-    /// ε⁻; in `[0, 1]`, default 0.2.
+    /// ε⁻; default 0.2.
     pub clip_low: f64,
     /// ε⁺; default 0.2.
     pub clip_high: f64,
@@ -173,10 +173,13 @@ multiversion! {
         let mut counts = [Sum::default(); 3];
         for row in batch.rows() {
             let parts = map_row(&row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
-                let token = clip.token(exp(new - old), advantage);
+                let ratio = exp(new - old);
+                let token = clip.token(ratio, advantage);
                 let count = |yes: bool| if yes { 1.0 } else { 0.0 };
                 let negative = advantage < R::zero();
-                ([], [count(token.held && negative), count(token.held && !negative), count(token.held_by_dual)])
+                // a dual clip narrower than ε⁺ holds negative advantages from above: that is its own share, not `low`
+                let low = token.held && negative && ratio < R::one();
+                ([], [count(low), count(token.held && !negative), count(token.held_by_dual)])
             });
             for (count, part) in counts.iter_mut().zip(parts) {
                 count.add(part);

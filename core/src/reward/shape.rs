@@ -133,7 +133,7 @@ impl Default for KlRewardConfig {
 /// **Mask.** Dropped slots are never read and get 0. A sequence without kept tokens counts as 0 in the mean over sequences.
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if β is not finite;
-/// [`Error::EmptyMask`] if no token is kept.
+/// [`Error::EmptyMask`] if there is no sequence.
 ///
 /// **Reference.** verl 0.9.1 `apply_kl_penalty` (with [`Divisor::CountPlusEpsilon`]); the returned mean is its `current_kl`.
 ///
@@ -168,7 +168,7 @@ pub fn kl_in_reward<R: Real>(
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     check_len("rewards", rewards, batch.tokens())?;
     check_finite("beta", config.beta)?;
-    if batch.kept() == 0 {
+    if batch.sequences() == 0 {
         return Err(Error::EmptyMask);
     }
     Ok(priced(batch, input, config, rewards))

@@ -58,6 +58,12 @@ def kl(log_probs: Tensor, ref: Tensor, estimator: str) -> Out:
     return {"kl": value, "grad": torch.autograd.grad(value.sum(), leaf)[0]}
 
 
+def place_scores(scores: Tensor, mask: Tensor) -> Out:
+    """The reward without its KL part, clipped as by default."""
+    zeros = torch.zeros_like(mask, dtype=scores.dtype)
+    return {"rewards": rlhf_utils.compute_reward(scores, 0.0, zeros, mask, reward_clip_range=(-10.0, 10.0))}
+
+
 def overlong_penalty(scores: list[float], lengths: list[int], max_len: int, buffer: int, factor: float) -> Out:
     rewards = torch.tensor(scores, dtype=torch.float64)
     experience = SimpleNamespace(rewards=rewards, response_length=torch.tensor(lengths))

@@ -94,6 +94,13 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
     return out
 
 
+def clip_fractions(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, params: dict) -> Out:
+    """The metrics of the loss; more than one column only."""
+    _, metrics = _loss(log_probs, old, advantages, mask, params | {"aggregate": "token-mean"})
+    names = {"clipped": "region_mean", "low": "low_mean", "high": "high_mean"}
+    return {key: metrics[f"clip_ratio/{name}"][0] for key, name in names.items()}
+
+
 def aggregate(losses: Tensor, mask: Tensor, mode: str, scale_factor: float | None = None) -> Out:
     """With ratio 1 the token loss is −A, so A = −losses shows the aggregation alone."""
     leaf = losses.clone().requires_grad_(True)

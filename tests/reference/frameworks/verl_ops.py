@@ -19,6 +19,17 @@ from verl.workers.reward_manager.dapo import DAPORewardManager
 Tensor = torch.Tensor
 Out = dict[str, object]
 PROFILE = "verl-0.9.1"
+# what agg_loss calls the counts of the whole step
+BATCH_INFO = {
+    "scale_factor": "loss_scale_factor",
+    "global_tokens": "batch_num_tokens",
+    "global_sequences": "global_batch_size",
+    "ranks": "dp_size",
+}
+
+
+def _batch_info(params: dict) -> dict:
+    return {BATCH_INFO[key]: value for key, value in params.items() if key in BATCH_INFO}
 
 
 def masked_mean(x: Tensor, mask: Tensor) -> Out:
@@ -66,6 +77,11 @@ def kl(log_probs: Tensor, ref: Tensor, estimator: str) -> Out:
     leaf = log_probs.clone().requires_grad_(True)
     value = core_algos.kl_penalty(leaf, ref, estimator)
     return {"kl": value, "grad": torch.autograd.grad(value.sum(), leaf)[0]}
+
+
+def kl_means(log_probs: Tensor, ref: Tensor, mask: Tensor) -> Out:
+    names = ("k1", "abs", "k2", "k3")
+    return {name: verl_f.masked_mean(core_algos.kl_penalty(log_probs, ref, name), mask) for name in names}
 
 
 def kl_in_reward(scores: Tensor, old: Tensor, ref: Tensor, mask: Tensor, beta: float, estimator: str) -> Out:
@@ -129,9 +145,9 @@ def rloo(rewards: Tensor, mask: Tensor, groups: list[int]) -> Out:
     return {"advantages": advantages}
 
 
-def aggregate(losses: Tensor, mask: Tensor, mode: str, scale_factor: float | None = None) -> Out:
+def aggregate(losses: Tensor, mask: Tensor, mode: str, **params: float) -> Out:
     leaf = losses.clone().requires_grad_(True)
-    value = core_algos.agg_loss(leaf, mask, mode, loss_scale_factor=scale_factor)
+    value = core_algos.agg_loss(leaf, mask, mode, **_batch_info(params))
     return {"value": value, "weights": torch.autograd.grad(value, leaf)[0]}
 
 
@@ -145,8 +161,7 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
         clip_ratio_high=params["clip_high"],
         clip_ratio_c=params["dual_clip"],
     )
-    if "scale_factor" in params:
-        config.global_batch_info["loss_scale_factor"] = params["scale_factor"]
+    config.global_batch_info.update(_batch_info(params))
     leaf = log_probs.clone().requires_grad_(True)
     loss, metrics = core_algos.compute_policy_loss_vanilla(old, leaf, advantages, mask, params["aggregate"], config)
     return {
@@ -156,6 +171,12 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
         "clip_fraction_lower": metrics["actor/pg_clipfrac_lower"],
         "kl": metrics["actor/ppo_kl"],
     }
+
+
+def clip_fractions(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, params: dict) -> Out:
+    """The metrics of the vanilla policy loss."""
+    out = ppo_clip(log_probs, old, advantages, mask, params | {"aggregate": "token-sum"})
+    return {"clipped": out["clip_fraction"], "dual": out["clip_fraction_lower"]}
 
 
 def value_loss(predictions: Tensor, values: Tensor, returns: Tensor, mask: Tensor, clip: float, mode: str) -> Out:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import torch
+
 from cases import BY_NAME, FEW, GRIDS, SINGLE, Grid, grid, log_probs, near, normal, rng_for
 from frameworks import openrlhf_ops, trl_ops, verl_ops
 from golden import Case
+from suites.advantage import GROUPS
 
 MODES = ("token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm")
 CLIPS = ((0.2, 0.2), (0.2, 0.28), (0.1, 0.3))
@@ -15,21 +18,22 @@ CLIPS = ((0.2, 0.2), (0.2, 0.28), (0.1, 0.3))
 FAR = (25.0, 25.0, -25.0, -25.0, 20.5, -20.5, 19.5, -19.5, 21.0, 1.2, 1.2, -1.0, 0.0, 0.3, 0.05, 5.0)
 FAR_ADVANTAGES = (1.0, -1.0, 1.0, -1.0, -0.5, -0.5, 0.7, -0.7, 0.3, -1.5, 1.5, -1.0, 1.0, 0.0, -0.4, -2.0)
 EDGE = grid("far", 1, len(FAR))
+EMPTY = Grid("empty", 2, 3, (0,) * 6)
+# one micro-batch of a larger step
+TOTALS = {"global_tokens": 37, "global_sequences": 12, "ranks": 4}
 
 
 def aggregate(ops, modes: tuple[str, ...]) -> Iterator[Case]:
-    def case(item: Grid, mode: str, dtype: str, scale_factor: float | None = None) -> Case:
+    def case(item: Grid, mode: str, dtype: str, note: str = "", **extra: float) -> Case:
         losses = normal(rng_for(f"aggregate/{item.name}"), item)
-        extra = {} if scale_factor is None else {"scale_factor": scale_factor}
         out = ops.aggregate(item.tensor(losses, dtype), item.mask_tensor(dtype), mode, **extra)
-        name = f"{mode}-{item.name}-{dtype}" + ("" if scale_factor is None else f"-{scale_factor}")
         return Case(
             "aggregate",
             **item.base(),
             inputs={"losses": losses},
             params={"mode": mode} | extra,
             expect=out,
-            name=name,
+            name=f"{mode}-{item.name}-{dtype}{note}",
             profile=ops.PROFILE,
             dtype=dtype,
         )
@@ -40,8 +44,39 @@ def aggregate(ops, modes: tuple[str, ...]) -> Iterator[Case]:
     for mode in modes:
         yield case(BY_NAME["empty-rows"], mode, "f32")
         if mode == "seq-mean-token-sum-norm":
-            yield case(BY_NAME["padded"], mode, "f64", 8)
-            yield case(BY_NAME["empty-rows"], mode, "f64", 1024)
+            yield case(BY_NAME["padded"], mode, "f64", "-8", scale_factor=8)
+            yield case(BY_NAME["empty-rows"], mode, "f64", "-1024", scale_factor=1024)
+            if ops is verl_ops:
+                yield case(BY_NAME["padded"], mode, "f64", "-8-global", scale_factor=8, **TOTALS)
+        for item in (BY_NAME["padded"], BY_NAME["empty-rows"], BY_NAME["cols-17"], EMPTY) if ops is verl_ops else ():
+            yield case(item, mode, "f64", "-global", **TOTALS)
+        if ops is verl_ops:
+            yield case(BY_NAME["holes"], mode, "f32", "-global", **TOTALS)
+
+
+def prompt_mean() -> Iterator[Case]:
+    """The mean over prompts of the token mean inside each; one without kept tokens counts, as 0."""
+    more = (
+        ("half-empty", BY_NAME["empty-rows"], [0, 1, 0, 1]),
+        ("six", grid("six", 6, 4, "right"), [2, 0, 1, 2, 2, 0]),
+    )
+    for name, item, groups in GROUPS + more:
+        for dtype in ("f64", "f32") if name in ("interleaved", "half-empty") else ("f64",):
+            losses = normal(rng_for(f"prompt-mean/{name}"), item)
+            leaf, mask = item.tensor(losses, dtype).requires_grad_(True), item.mask_tensor(dtype)
+            prompts = [torch.tensor([g == prompt for g in groups]) for prompt in sorted(set(groups))]
+            means = [(leaf[rows] * mask[rows]).sum() / mask[rows].sum().clamp(min=1.0) for rows in prompts]
+            value = torch.stack(means).mean()
+            yield Case(
+                "aggregate",
+                **item.base(),
+                groups=groups,
+                inputs={"losses": losses},
+                params={"mode": "prompt-mean"},
+                expect={"value": value, "weights": torch.autograd.grad(value, leaf)[0]},
+                name=f"prompt-mean-{name}-{dtype}",
+                dtype=dtype,
+            )
 
 
 def _check_margin(item: Grid, ratio: list[float], bounds: tuple[float, ...]) -> None:
@@ -91,6 +126,11 @@ def ppo_clip(ops, modes: tuple[str, ...], duals: tuple[float | None, ...], garba
     far = ([-30.0 + x for x in FAR], [-30.0] * len(FAR), list(FAR_ADVANTAGES))
     for number in range(3):
         yield case(f"far-{number}", EDGE, far, settings(number, modes[0]))
+    for number, mode in enumerate(modes if ops is verl_ops else ()):
+        for item in (BY_NAME["empty-rows"], BY_NAME["rows-5"], EMPTY):
+            yield case(f"global-{item.name}-{mode}", item, draw(item), settings(number, mode) | TOTALS)
+    if ops is verl_ops:
+        yield case("global-padded", BY_NAME["padded"], draw(BY_NAME["padded"]), settings(0, modes[0]) | TOTALS, "f32")
 
 
 def value_loss(ops, modes: tuple[str, ...], clips: tuple[float | None, ...]) -> Iterator[Case]:
@@ -138,6 +178,7 @@ FILES = {
     "loss/aggregate.verl.json": ("verl", lambda: aggregate(verl_ops, MODES)),
     "loss/aggregate.trl.json": ("trl", lambda: aggregate(trl_ops, TRL_MODES)),
     "loss/aggregate.openrlhf.json": ("openrlhf", lambda: aggregate(openrlhf_ops, RLHF_MODES)),
+    "loss/aggregate.textbook.json": ("textbook", prompt_mean),
     "loss/ppo_clip.verl.json": ("verl", lambda: ppo_clip(verl_ops, MODES, (3.0, 1.5, 10.0), 1e6)),
     "loss/ppo_clip.trl.json": ("trl", lambda: ppo_clip(trl_ops, TRL_MODES, (None, 1.5, 3.0), 30.0)),
     "loss/ppo_clip.openrlhf.json": ("openrlhf", lambda: ppo_clip(openrlhf_ops, RLHF_MODES, (None, 3.0, 1.5), 1e6)),

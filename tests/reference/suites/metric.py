@@ -1,13 +1,14 @@
-"""Stage 6, metric: masked statistics, the analysis keys, explained variance, correlation."""
+"""Stage 6, metric: masked statistics, KL means, clip fractions, the analysis keys, explained variance, correlation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch
 
-from cases import BY_NAME, GRIDS, MANY, SINGLE, Grid, grid, log_probs, normal, outcome, rng_for
-from frameworks import openrlhf_ops, verl_ops
+from cases import BY_NAME, GRIDS, MANY, SINGLE, Grid, grid, log_probs, near, normal, outcome, rng_for
+from frameworks import openrlhf_ops, trl_ops, verl_ops
 from golden import Case
 
 EMPTY = Grid("empty", 2, 2, (0, 0, 0, 0))
@@ -69,6 +70,63 @@ def masked_whiten() -> Iterator[Case]:
         yield _case("masked_whiten", name, grid("row", 1, 3), x, run, verl_ops, params=params, atol=1e-10)
     tiny = [1e-9, -2e-9, 3e-9, 0.0]
     yield _case("masked_whiten", "tiny", grid("row", 1, 4), tiny, run, verl_ops, params=params)
+
+
+def kl_means() -> Iterator[Case]:
+    """Differences within the clamps of verl's k3, so that they change nothing."""
+    for number, item in enumerate(GRIDS + SINGLE):
+        dtype = "f64" if number < len(GRIDS) else "f32"
+        rng = rng_for(f"kl_means/{item.name}")
+        lp = log_probs(rng, item, 1e4)
+        ref = near(rng, item, lp, 0.6, -1e4)
+        assert all(abs(a - b) < 2.5 for a, b, keep in zip(lp, ref, item.mask) if keep), item.name
+        yield Case(
+            "kl_means",
+            **item.base(),
+            inputs={"log_probs": lp, "ref_log_probs": ref},
+            expect=verl_ops.kl_means(item.tensor(lp, dtype), item.tensor(ref, dtype), item.mask_tensor(dtype)),
+            name=f"{item.name}-{dtype}",
+            profile=verl_ops.PROFILE,
+            dtype=dtype,
+        )
+
+
+def clip_fractions(ops, duals: tuple[float | None, ...]) -> Iterator[Case]:
+    def case(name: str, item: Grid, data: tuple[list[float], ...], number: int, dtype: str = "f64") -> Case:
+        low, high = ((0.2, 0.28), (0.1, 0.3), (0.2, 0.2))[number % 3]
+        params = {"clip_low": low, "clip_high": high, "dual_clip": duals[number % len(duals)]}
+        for new, old in ((a, b) for a, b, keep in zip(*data[:2], item.mask) if keep):
+            bounds = (1 - low, 1 + high, params["dual_clip"] or 0.0)
+            assert abs(new - old) <= 15.0 and all(abs(math.exp(new - old) - x) > 1e-7 for x in bounds), (name, new, old)
+        out = ops.clip_fractions(*(item.tensor(x, dtype) for x in data), item.mask_tensor(dtype), params)
+        return Case(
+            "clip_fractions",
+            **item.base(),
+            inputs=dict(zip(("log_probs", "old_log_probs", "advantages"), data)),
+            params=params,
+            expect=out,
+            name=f"{name}-{dtype}",
+            profile=ops.PROFILE,
+            dtype=dtype,
+        )
+
+    def draw(item: Grid, scale: float) -> tuple[list[float], ...]:
+        rng = rng_for(f"clip_fractions/{item.name}/{scale}")
+        old = log_probs(rng, item, 15.0)
+        return near(rng, item, old, scale, 7.5), old, normal(rng, item, 1.0, 15.0)
+
+    grids = tuple(item for item in GRIDS if item.cols > 1 or ops is verl_ops)
+    for number, item in enumerate(grids):
+        yield case(item.name, item, draw(item, 0.5), number)
+    for number, item in enumerate(SINGLE):
+        yield case(item.name, item, draw(item, 0.5), number, "f32")
+        yield case(f"{item.name}-wide", item, draw(item, 3.0), number)
+    # far log-ratios with advantages of both signs and of none
+    far = [15.0, 15.0, 15.0, -15.0, -15.0, -15.0, 1.3, 1.3, 1.3, -0.9, -0.9, -0.9, 0.0, 0.0]
+    advantages = [1.0, -1.0, 0.0] * 4 + [1.0, -1.0]
+    for number in range(3):
+        data = ([x - 15.5 for x in far], [-15.5] * len(far), advantages)
+        yield case(f"far-{number}", grid("far", 1, len(far)), data, number)
 
 
 def seed_analysis(
@@ -149,6 +207,9 @@ FILES = {
     "metric/masked_mean.openrlhf.json": ("openrlhf", lambda: masked_mean(openrlhf_ops)),
     "metric/masked_var.verl.json": ("verl", masked_var),
     "metric/masked_whiten.verl.json": ("verl", masked_whiten),
+    "metric/kl_means.verl.json": ("verl", kl_means),
+    "metric/clip_fractions.verl.json": ("verl", lambda: clip_fractions(verl_ops, (3.0, 1.5, 10.0))),
+    "metric/clip_fractions.trl.json": ("trl", lambda: clip_fractions(trl_ops, (None, 1.5, 3.0))),
     "metric/analysis.seed.json": ("seed", analysis),
     "metric/explained_variance.verl.json": ("verl", explained_variance),
     "metric/correlation.torch.json": ("torch", correlation),

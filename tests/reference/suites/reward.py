@@ -1,10 +1,12 @@
-"""Stage 3, reward: the KL penalty inside the reward, and the penalty for answers that are too long."""
+"""Stage 3, reward: scores on tokens, the KL penalty inside the reward, the penalty for answers that are too long."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cases import BY_NAME, GRIDS, Grid, log_probs, near, normal, rng_for
+import torch
+
+from cases import BY_NAME, DTYPES, GRIDS, Grid, log_probs, near, normal, rng_for
 from frameworks import openrlhf_ops, verl_ops
 from golden import Case
 
@@ -35,6 +37,25 @@ def kl_in_reward() -> Iterator[Case]:
         yield case(BY_NAME["empty-rows"], estimator, 0.05, "f64")
     for name in ("padded", "cols-17"):
         yield case(BY_NAME[name], "k3", 0.1, "f32")
+
+
+def place_scores() -> Iterator[Case]:
+    """No row without a kept token: OpenRLHF would place its score on the last column."""
+    left = Grid("left-padded", 3, 4, (0, 0, 1, 1, 0, 1, 1, 1, 0, 0, 0, 1))
+    for item in (*(item for item in GRIDS if item.name != "empty-rows"), left):
+        for dtype in ("f64", "f32") if item.name in ("padded", "holes") else ("f64",):
+            rng = rng_for(f"place_scores/{item.name}")
+            scores = [round(float(x), 4) for x in rng.uniform(-9.9, 9.9, item.rows)]
+            out = openrlhf_ops.place_scores(torch.tensor(scores, dtype=DTYPES[dtype]), item.mask_tensor(dtype))
+            yield Case(
+                "place_scores",
+                **item.base(),
+                inputs={"scores": scores},
+                expect=out,
+                name=f"{item.name}-{dtype}",
+                profile=openrlhf_ops.PROFILE,
+                dtype=dtype,
+            )
 
 
 OVERLONG = (
@@ -69,6 +90,7 @@ def overlong(ops, dtype: str) -> Iterator[Case]:
 
 FILES = {
     "reward/kl_in_reward.verl.json": ("verl", kl_in_reward),
+    "reward/place_scores.openrlhf.json": ("openrlhf", place_scores),
     "reward/overlong_penalty.verl.json": ("verl", lambda: overlong(verl_ops, "f32")),
     "reward/overlong_penalty.openrlhf.json": ("openrlhf", lambda: overlong(openrlhf_ops, "f64")),
 }

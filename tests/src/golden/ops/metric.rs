@@ -16,12 +16,18 @@ fn value(value: f64) -> Outputs {
     vec![("value", Output::Scalar(value))]
 }
 
+/// Named means; those of an empty mask are what the profile makes of them.
+fn means<const N: usize>(case: &Case<'_>, names: [&'static str; N], means: Result<[f64; N], Error>) -> Ran {
+    let means = match (means, case.profile.empty_mean()) {
+        (Err(Error::EmptyMask), Some(empty)) => [empty; N],
+        (means, _) => means?,
+    };
+    Ok(names.into_iter().zip(means.map(Output::Scalar)).collect())
+}
+
 pub(super) fn masked_mean<R: Number>(case: &Case<'_>) -> Ran {
     let x = case.tokens::<R>("x")?;
-    match (metric::mean(&case.batch()?, &x, case.profile.divisor()), case.profile.empty_mean()) {
-        (Err(Error::EmptyMask), Some(empty)) => Ok(value(empty)),
-        (mean, _) => Ok(value(mean?)),
-    }
+    means(case, ["value"], metric::mean(&case.batch()?, &x, case.profile.divisor()).map(|mean| [mean]))
 }
 
 pub(super) fn masked_var<R: Number>(case: &Case<'_>) -> Ran {
@@ -43,10 +49,8 @@ pub(super) fn explained_variance<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn kl_means<R: Number>(case: &Case<'_>) -> Ran {
     let (log_probs, ref_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens("ref_log_probs")?);
     let input = KlInput { log_probs: &log_probs, ref_log_probs: &ref_log_probs };
-    let means = metric::kl_means(&case.batch()?, input, case.profile.divisor())?;
-    Ok([("k1", means.k1), ("abs", means.abs), ("k2", means.k2), ("k3", means.k3)]
-        .map(|(name, mean)| (name, Output::Scalar(mean)))
-        .into())
+    let result = metric::kl_means(&case.batch()?, input, case.profile.divisor());
+    means(case, ["k1", "abs", "k2", "k3"], result.map(|m| [m.k1, m.abs, m.k2, m.k3]))
 }
 
 pub(super) fn clip_fractions<R: Number>(case: &Case<'_>) -> Ran {
@@ -59,10 +63,8 @@ pub(super) fn clip_fractions<R: Number>(case: &Case<'_>) -> Ran {
         divisor: case.profile.divisor(),
     };
     let input = RatioInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &advantages };
-    let shares = metric::clip_fractions(&case.batch()?, input, &config)?;
-    Ok([("clipped", shares.clipped), ("low", shares.low), ("high", shares.high), ("dual", shares.dual)]
-        .map(|(name, share)| (name, Output::Scalar(share)))
-        .into())
+    let result = metric::clip_fractions(&case.batch()?, input, &config);
+    means(case, ["clipped", "low", "high", "dual"], result.map(|s| [s.clipped, s.low, s.high, s.dual]))
 }
 
 pub(super) fn analysis<R: Number>(case: &Case<'_>) -> Ran {
