@@ -35,14 +35,25 @@ pub enum Error {
         /// Size of the vocabulary.
         vocab: usize,
     },
-    /// A group id (or group size) cannot be right.
+    /// A group id is not dense: not below the number of sequences.
     Group {
-        /// Index of the sequence, or of the group for sizes.
+        /// Index of the sequence.
         index: usize,
-        /// The id, or the size, found.
-        got: u32,
-        /// Ids must be below this; sizes must be at least this.
-        bound: usize,
+        /// The id found.
+        id: u32,
+        /// Number of sequences.
+        sequences: usize,
+    },
+    /// One sequence is shorter than another parameter asks for.
+    Sequence {
+        /// The parameter.
+        what: &'static str,
+        /// Index of the sequence.
+        index: usize,
+        /// Positions it needs.
+        at_least: usize,
+        /// Positions it has.
+        got: usize,
     },
     /// A number is outside its domain, or not finite.
     Config {
@@ -95,6 +106,7 @@ impl Error {
             Self::Offsets { .. } => "offsets",
             Self::TokenId { .. } => "token_id",
             Self::Group { .. } => "group",
+            Self::Sequence { .. } => "sequence",
             Self::Config { .. } => "config",
             Self::Entry { .. } => "entry",
             Self::EmptyMask => "empty_mask",
@@ -109,6 +121,7 @@ impl Error {
             Self::Length { what, .. }
             | Self::Config { what, .. }
             | Self::Entry { what, .. }
+            | Self::Sequence { what, .. }
             | Self::TooFew { what, .. }
             | Self::Overflow { what, .. } => what,
             Self::Offsets { .. } => "cu_seqlens",
@@ -124,6 +137,7 @@ impl Error {
             Self::Offsets { index, .. }
             | Self::TokenId { index, .. }
             | Self::Group { index, .. }
+            | Self::Sequence { index, .. }
             | Self::Entry { index, .. } => Some(*index),
             _ => None,
         }
@@ -136,14 +150,20 @@ impl fmt::Display for Error {
             Self::Length { what, expected, got } => {
                 write!(f, "{what}: expected {expected} entries, got {got}")
             }
+            Self::Offsets { index: 0, at_least, got } => {
+                write!(f, "cu_seqlens[0]: expected {at_least}, got {got}")
+            }
             Self::Offsets { index, at_least, got } => {
                 write!(f, "cu_seqlens[{index}]: expected at least {at_least}, got {got}")
             }
             Self::TokenId { index, id, vocab } => {
                 write!(f, "tokens[{index}]: expected an id below the vocabulary size {vocab}, got {id}")
             }
-            Self::Group { index, got, bound } => {
-                write!(f, "groups[{index}]: got {got}, which does not fit the bound {bound}")
+            Self::Group { index, id, sequences } => {
+                write!(f, "groups[{index}]: expected an id below {sequences}, the number of sequences, got {id}")
+            }
+            Self::Sequence { what, index, at_least, got } => {
+                write!(f, "{what}[{index}]: expected at least {at_least} positions, got {got}")
             }
             Self::Config { what, must_be, got } => {
                 write!(f, "{what}: must be {must_be}, got {got}")

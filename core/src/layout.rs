@@ -208,7 +208,7 @@ impl<'a> Groups<'a> {
         let mut count = 0;
         for (index, &id) in ids.iter().enumerate() {
             if id as usize >= ids.len() {
-                return Err(Error::Group { index, got: id, bound: ids.len() });
+                return Err(Error::Group { index, id, sequences: ids.len() });
             }
             count = count.max(id as usize + 1);
         }
@@ -219,12 +219,12 @@ impl<'a> Groups<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Group`] at a size of 0; [`Error::Overflow`] if the sizes add up to more than a machine word.
+    /// [`Error::Entry`] at a size of 0; [`Error::Overflow`] if the sizes add up to more than a machine word.
     pub fn contiguous(sizes: &'a [u32]) -> Result<Self> {
         let mut sequences = 0_usize;
         for (index, &size) in sizes.iter().enumerate() {
             if size == 0 {
-                return Err(Error::Group { index, got: 0, bound: 1 });
+                return Err(Error::Entry { what: "sizes", index, must_be: "at least 1", got: 0.0 });
             }
             sequences = sequences
                 .checked_add(size as usize)
@@ -276,7 +276,7 @@ impl<'a> Groups<'a> {
 ///
 /// **Mask.** None: slots are copied whether kept or not, so that `out` holds what the model said.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the number of sequences does not fit, or if a raw sequence has
+/// **Errors.** [`Error::Length`] if a slice or the number of sequences does not fit; [`Error::Sequence`] if a raw sequence has
 /// fewer than `T_i + 1` positions; [`Error::Overflow`] if a size does not fit into a machine word.
 ///
 /// **Reference.** verl 0.9.1 takes `[:, -T-1:-1]` of logits and values alike; the owner's chain names it the alignment slice.
@@ -308,7 +308,7 @@ pub fn shift<T: Copy>(
     for sequence in 0..responses.sequences() {
         let ((_, len), (_, raw_len)) = (responses.row(sequence), raw_layout.row(sequence));
         if len > 0 && raw_len < len + 1 {
-            return Err(Error::Length { what: "raw sequence", expected: len + 1, got: raw_len });
+            return Err(Error::Sequence { what: "raw_layout", index: sequence, at_least: len + 1, got: raw_len });
         }
     }
     for sequence in 0..responses.sequences() {

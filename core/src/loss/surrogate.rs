@@ -117,7 +117,8 @@ multiversion! {
             let [sum] = map_row(&row, inputs, [&mut *grad], |[new, old, advantage]| {
                 let ratio = Ratio::new(new - old, bound);
                 let term = -advantage * ratio.ratio;
-                ([if ratio.beyond { R::zero() } else { w * term }], [term.widen()])
+                // a NaN loss has a NaN gradient, bound or not
+                ([if ratio.beyond & !term.is_nan() { R::zero() } else { w * term }], [term.widen()])
             });
             loss.add(weight * sum);
         }

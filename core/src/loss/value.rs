@@ -124,6 +124,8 @@ multiversion! {
                 let inside = if prediction < low { low } else { prediction };
                 let inside = if inside > high { high } else { inside };
                 let (error, clipped_error) = (prediction - target, inside - target);
+                // comparisons with an undefined old value hold nothing: a token that is clipped to it is undefined too
+                let error = if value.is_nan() & (clip < R::infinity()) { value } else { error };
                 let (plain, clipped) = (error * error, clipped_error * clipped_error);
                 let held = clipped > plain;
                 let gradient = if held { R::zero() } else { error * slope };

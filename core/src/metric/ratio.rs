@@ -173,13 +173,10 @@ multiversion! {
         let mut counts = [Sum::default(); 3];
         for row in batch.rows() {
             let parts = map_row(&row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
-                let ratio = exp(new - old);
-                let token = clip.token(ratio, advantage);
+                let token = clip.token(exp(new - old), advantage);
                 let count = |yes: bool| if yes { 1.0 } else { 0.0 };
                 let negative = advantage < R::zero();
-                // a dual clip narrower than ε⁺ holds negative advantages from above: that is its own share, not `low`
-                let low = token.held && negative && ratio < R::one();
-                ([], [count(low), count(token.held && !negative), count(token.held_by_dual)])
+                ([], [count(token.held && negative), count(token.held && !negative), count(token.held_by_dual)])
             });
             for (count, part) in counts.iter_mut().zip(parts) {
                 count.add(part);
