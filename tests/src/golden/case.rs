@@ -81,7 +81,19 @@ pub(super) struct Case<'v> {
 }
 
 const KEYS: [&str; 14] = [
-    "op", "name", "profile", "dtype", "rows", "cols", "mask", "groups", "inputs", "params", "expect", "expect_error", "rtol",
+    "op",
+    "name",
+    "profile",
+    "dtype",
+    "rows",
+    "cols",
+    "mask",
+    "groups",
+    "inputs",
+    "params",
+    "expect",
+    "expect_error",
+    "rtol",
     "atol",
 ];
 
@@ -210,7 +222,9 @@ impl<'v> Case<'v> {
 
     pub(super) fn number(&self, key: &str, default: Option<f64>) -> Result<f64, Failure> {
         match self.param(key) {
-            Some(value) => number(value).ok_or_else(|| Failure::Malformed(format!("{key}: expected a number, got {value}"))),
+            Some(value) => {
+                number(value).ok_or_else(|| Failure::Malformed(format!("{key}: expected a number, got {value}")))
+            }
             None => default.ok_or_else(|| Failure::Malformed(format!("params: missing \"{key}\""))),
         }
     }
@@ -235,7 +249,9 @@ impl<'v> Case<'v> {
 
     pub(super) fn text(&self, key: &str, default: &'static str) -> Result<&'v str, Failure> {
         match self.param(key) {
-            Some(value) => value.as_str().ok_or_else(|| Failure::Malformed(format!("{key}: expected a name, got {value}"))),
+            Some(value) => {
+                value.as_str().ok_or_else(|| Failure::Malformed(format!("{key}: expected a name, got {value}")))
+            }
             None => Ok(default),
         }
     }

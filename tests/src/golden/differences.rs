@@ -10,8 +10,20 @@ pub(super) fn run(value: &Value) -> (String, Result<(), String>) {
 }
 
 const KEYS: [&str; 14] = [
-    "example", "op", "profile", "rows", "cols", "mask", "groups", "inputs", "params", "output", "document_says", "exact",
-    "why", "why_zh",
+    "example",
+    "op",
+    "profile",
+    "rows",
+    "cols",
+    "mask",
+    "groups",
+    "inputs",
+    "params",
+    "output",
+    "document_says",
+    "exact",
+    "why",
+    "why_zh",
 ];
 
 fn check(value: &Value) -> Result<(), String> {

@@ -76,6 +76,9 @@ impl fmt::Display for Report {
     }
 }
 
+/// Runs one case; gives its operation and what became of it.
+type RunOne = fn(&Value) -> (String, Result<(), String>);
+
 /// Runs every `*.json` below a folder (or the one file given), in the order of their names.
 ///
 /// # Errors
@@ -122,7 +125,7 @@ fn run_file(file: &Path, outcomes: &mut Vec<Outcome>) {
         Ok(value) => value,
         Err(why) => return outcomes.push(unreadable(why)),
     };
-    let (list, run_one): (_, fn(&Value) -> (String, Result<(), String>)) = match value["format"].as_str() {
+    let (list, run_one): (_, RunOne) = match value["format"].as_str() {
         Some("tokenwise-golden/1") => ("cases", run_case),
         Some("tokenwise-differences/1") => ("differences", differences::run),
         other => {

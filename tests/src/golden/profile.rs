@@ -62,9 +62,7 @@ impl Profile {
     pub(super) fn whiten(self) -> WhitenConfig {
         let config = WhitenConfig { divisor: self.divisor(), ..Default::default() };
         match self {
-            Self::OpenRlhf => {
-                WhitenConfig { spread: Spread::Population, place: EpsilonPlace::FloorVariance, ..config }
-            }
+            Self::OpenRlhf => WhitenConfig { spread: Spread::Population, place: EpsilonPlace::FloorVariance, ..config },
             _ => config,
         }
     }

@@ -102,8 +102,7 @@ fn laid_on_tokens<R: Number>(case: &Case<'_>, per_sequence: &[R]) -> Ran {
 pub(super) fn grpo<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
-    let scale =
-        if case.flag("norm_by_std", true)? { GroupScale::StandardDeviation } else { GroupScale::Unit };
+    let scale = if case.flag("norm_by_std", true)? { GroupScale::StandardDeviation } else { GroupScale::Unit };
     let config = GroupConfig { scale, ..case.profile.group() };
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
     advantage::group_relative(&groups, &scores, &config, &mut scratch, &mut out)?;

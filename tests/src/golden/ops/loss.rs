@@ -13,11 +13,7 @@ use crate::golden::{
 };
 
 /// Runs `with` with the aggregation a case names under `key`.
-fn with_aggregate(
-    case: &Case<'_>,
-    key: &str,
-    with: impl FnOnce(Aggregate<'_>) -> Ran,
-) -> Ran {
+fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggregate<'_>) -> Ran) -> Ran {
     let name = case.text(key, "token-mean")?;
     let scale = case.number("scale_factor", Some(case.cols as f64))?;
     let mut tokens = Vec::new();
@@ -67,7 +63,10 @@ pub(super) fn aggregate<R: Number>(case: &Case<'_>) -> Ran {
 }
 
 /// The three inputs of a policy loss.
-fn with_policy_input<R: Number>(case: &Case<'_>, with: impl FnOnce(PolicyLossInput<'_, R>, Aggregate<'_>) -> Ran) -> Ran {
+fn with_policy_input<R: Number>(
+    case: &Case<'_>,
+    with: impl FnOnce(PolicyLossInput<'_, R>, Aggregate<'_>) -> Ran,
+) -> Ran {
     let (log_probs, old_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens::<R>("old_log_probs")?);
     let advantages = case.tokens::<R>("advantages")?;
     let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &advantages };

@@ -1,8 +1,6 @@
 use tokenwise::{
     divergence::KlInput,
-    metric::{
-        self, AnalysisInput, ClipConfig, ExplainedVarianceConfig, ExplainedVarianceInput, PairInput, RatioInput,
-    },
+    metric::{self, AnalysisInput, ClipConfig, ExplainedVarianceConfig, ExplainedVarianceInput, PairInput, RatioInput},
     Error, Spread,
 };
 
@@ -71,8 +69,5 @@ pub(super) fn analysis<R: Number>(case: &Case<'_>) -> Ran {
     let (old_log_probs, advantages) = (case.tokens::<R>("old_log_probs")?, case.tokens("advantages")?);
     let rewards = case.tokens("rewards")?;
     let input = AnalysisInput { old_log_probs: &old_log_probs, advantages: &advantages, rewards: &rewards };
-    Ok(metric::analysis(&case.batch()?, input)?
-        .entries()
-        .map(|(key, value)| (key, Output::Scalar(value)))
-        .into())
+    Ok(metric::analysis(&case.batch()?, input)?.entries().map(|(key, value)| (key, Output::Scalar(value))).into())
 }

@@ -1,0 +1,96 @@
+//! KL, estimated from one token or summed over the vocabulary.
+
+use tokenwise::divergence::{KlBounds, KlConfig, KlEstimator, KlGradient};
+
+use super::{policy::log_softmax, Tokens};
+
+fn clamp(x: f64, low: f64, high: f64) -> f64 {
+    x.max(low).min(high)
+}
+
+/// The estimate for `d = log π − log π_ref`.
+pub fn kl_value(config: &KlConfig, d: f64) -> f64 {
+    let k3 = |u: f64| u.exp_m1() - u;
+    match (config.estimator, config.bounds) {
+        (KlEstimator::K3, KlBounds::K3Only) => clamp(k3(clamp(-d, -20.0, 20.0)), -10.0, 10.0),
+        (KlEstimator::K3, KlBounds::Every) => clamp(k3((-d).max(-10.0)), -10.0, 10.0),
+        (KlEstimator::K3, KlBounds::Unbounded) => k3(-d),
+        (estimator, bounds) => {
+            let value = match estimator {
+                KlEstimator::Abs => d.abs(),
+                KlEstimator::K2 => d * d / 2.0,
+                _ => d,
+            };
+            if bounds == KlBounds::Every {
+                clamp(value, -10.0, 10.0)
+            } else {
+                value
+            }
+        }
+    }
+}
+
+/// The derivative that goes with the estimate.
+pub fn kl_slope(config: &KlConfig, d: f64) -> f64 {
+    if config.gradient == KlGradient::StraightThrough {
+        return d;
+    }
+    // where a bound holds the value, it no longer depends on d
+    let free = KlConfig { bounds: KlBounds::Unbounded, ..*config };
+    if kl_value(config, d) != kl_value(&free, d) {
+        return 0.0;
+    }
+    match config.estimator {
+        KlEstimator::K1 => 1.0,
+        KlEstimator::Abs if d == 0.0 => 0.0,
+        KlEstimator::Abs => d.signum(),
+        KlEstimator::K2 => d,
+        KlEstimator::K3 => 1.0 - (-d).exp(),
+    }
+}
+
+/// The estimate of each token.
+pub fn kl_estimate(tokens: Tokens<'_>, log_probs: &[f64], ref_log_probs: &[f64], config: &KlConfig) -> Vec<f64> {
+    tokens.fill(|slot| kl_value(config, log_probs[slot] - ref_log_probs[slot]))
+}
+
+/// The derivative of each token's estimate.
+pub fn kl_gradient(tokens: Tokens<'_>, log_probs: &[f64], ref_log_probs: &[f64], config: &KlConfig) -> Vec<f64> {
+    tokens.fill(|slot| kl_slope(config, log_probs[slot] - ref_log_probs[slot]))
+}
+
+/// Σ p (ln p − ln q) of two rows of logits.
+pub fn kl_of_rows(logits: &[f64], ref_logits: &[f64], temperature: f64) -> f64 {
+    let (p, q) = (log_softmax(logits, temperature), log_softmax(ref_logits, temperature));
+    p.iter().zip(&q).filter(|(p, _)| p.is_finite()).map(|(p, q)| p.exp() * (p - q)).sum()
+}
+
+/// The divergence of each token's distribution.
+pub fn kl_exact(tokens: Tokens<'_>, logits: &[f64], ref_logits: &[f64], vocab: usize, temperature: f64) -> Vec<f64> {
+    tokens.fill(|slot| {
+        let row = slot * vocab..(slot + 1) * vocab;
+        kl_of_rows(&logits[row.clone()], &ref_logits[row], temperature)
+    })
+}
+
+/// ∂loss/∂logits through the exact divergence.
+pub fn kl_exact_gradient(
+    tokens: Tokens<'_>,
+    logits: &[f64],
+    ref_logits: &[f64],
+    vocab: usize,
+    grad_kl: &[f64],
+    temperature: f64,
+) -> Vec<f64> {
+    let mut out = vec![0.0; logits.len()];
+    for slot in tokens.kept() {
+        let row = slot * vocab..(slot + 1) * vocab;
+        let (p, q) =
+            (log_softmax(&logits[row.clone()], temperature), log_softmax(&ref_logits[row.clone()], temperature));
+        let kl = kl_of_rows(&logits[row.clone()], &ref_logits[row.clone()], temperature);
+        for v in 0..vocab {
+            out[slot * vocab + v] = grad_kl[slot] * p[v].exp() * (p[v] - q[v] - kl) / temperature;
+        }
+    }
+    out
+}

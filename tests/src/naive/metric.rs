@@ -1,0 +1,100 @@
+//! The numbers a trainer logs.
+
+use tokenwise::{
+    divergence::{KlConfig, KlEstimator},
+    loss::DualClip,
+    metric::{ClipConfig, ClipFractions, ExplainedVarianceConfig, KlMeans},
+    Divisor, Spread,
+};
+
+use super::{divergence::kl_value, loss::held_ratio, mean_and_variance, Tokens};
+
+fn kept(tokens: Tokens<'_>, values: &[f64]) -> Vec<f64> {
+    tokens.kept().iter().map(|&slot| values[slot]).collect()
+}
+
+/// Mean over the kept tokens.
+pub fn mean(tokens: Tokens<'_>, values: &[f64], divisor: Divisor) -> f64 {
+    tokens.mean(divisor, |slot| values[slot])
+}
+
+/// Variance over the kept tokens.
+pub fn variance(tokens: Tokens<'_>, values: &[f64], spread: Spread, divisor: Divisor) -> f64 {
+    mean_and_variance(&kept(tokens, values), spread, divisor).1
+}
+
+/// Mean of `(x − x̄)(y − ȳ)`.
+pub fn covariance(tokens: Tokens<'_>, x: &[f64], y: &[f64]) -> f64 {
+    let (mean_x, mean_y) = (mean(tokens, x, Divisor::Count), mean(tokens, y, Divisor::Count));
+    tokens.mean(Divisor::Count, |slot| (x[slot] - mean_x) * (y[slot] - mean_y))
+}
+
+/// Pearson's correlation.
+pub fn correlation(tokens: Tokens<'_>, x: &[f64], y: &[f64]) -> f64 {
+    covariance(tokens, x, y) / (covariance(tokens, x, x) * covariance(tokens, y, y)).sqrt()
+}
+
+/// 1 − Var(G − V) / (Var(G) + ε).
+pub fn explained_variance(
+    tokens: Tokens<'_>,
+    values: &[f64],
+    returns: &[f64],
+    config: &ExplainedVarianceConfig,
+) -> f64 {
+    let residuals = tokens.fill(|slot| returns[slot] - values[slot]);
+    let var = |x: &[f64]| variance(tokens, x, config.spread, Divisor::Count);
+    1.0 - var(&residuals) / (var(returns) + config.epsilon)
+}
+
+/// The mean of each estimate.
+pub fn kl_means(tokens: Tokens<'_>, log_probs: &[f64], ref_log_probs: &[f64], divisor: Divisor) -> KlMeans {
+    let mean = |estimator| {
+        let config = KlConfig { estimator, ..KlConfig::default() };
+        tokens.mean(divisor, |slot| kl_value(&config, log_probs[slot] - ref_log_probs[slot]))
+    };
+    let (k1, abs) = (mean(KlEstimator::K1), mean(KlEstimator::Abs));
+    KlMeans { k1, abs, k2: mean(KlEstimator::K2), k3: mean(KlEstimator::K3) }
+}
+
+/// Shares of tokens held by the clip.
+pub fn clip_fractions(
+    tokens: Tokens<'_>,
+    log_probs: &[f64],
+    old_log_probs: &[f64],
+    advantages: &[f64],
+    config: &ClipConfig,
+) -> ClipFractions {
+    let share = |yes: &dyn Fn(f64, f64) -> bool| {
+        tokens.mean(config.divisor, |slot| {
+            let ratio = (log_probs[slot] - old_log_probs[slot]).exp();
+            if yes(ratio, advantages[slot]) {
+                1.0
+            } else {
+                0.0
+            }
+        })
+    };
+    let held = |ratio: f64| held_ratio(ratio, config.dual_clip);
+    let low = share(&|ratio, a| a < 0.0 && held(ratio) < 1.0 - config.clip_low);
+    let high = share(&|ratio, a| a > 0.0 && held(ratio) > 1.0 + config.clip_high);
+    let dual = share(&|ratio, a| match config.dual_clip {
+        DualClip::Off => false,
+        DualClip::NegativeOnly(c) => a < 0.0 && ratio > c,
+        DualClip::BothSigns(delta) => ratio > delta,
+    });
+    ClipFractions { clipped: low + high, low, high, dual }
+}
+
+/// The five numbers under the `analysis/` keys, in their order.
+pub fn analysis(tokens: Tokens<'_>, old_log_probs: &[f64], advantages: &[f64], rewards: &[f64]) -> [f64; 5] {
+    let p = |slot: usize| old_log_probs[slot].exp();
+    let h = |slot: usize| if p(slot) == 0.0 { 0.0 } else { -p(slot) * old_log_probs[slot] };
+    let w = |slot: usize| p(slot) * (1.0 - p(slot)) * advantages[slot].abs();
+    [
+        tokens.mean(Divisor::Count, h),
+        covariance(tokens, advantages, old_log_probs),
+        tokens.sum(|slot| w(slot) * h(slot)),
+        tokens.mean(Divisor::Count, |slot| w(slot) * h(slot)),
+        tokens.sum(|slot| rewards[slot]) / tokens.rows.len() as f64,
+    ]
+}

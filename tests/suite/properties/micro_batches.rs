@@ -1,0 +1,155 @@
+//! A step split into micro-batches and ranks: with global counts every gradient keeps its bits, and the losses add up.
+
+use tokenwise::{loss::*, Divisor, Result};
+use tokenwise_tests::{
+    generate::{Column, Flat, Number, Random, Spec, World},
+    tolerance::assert_bits,
+};
+
+use super::check;
+use crate::loss::{policy_input, value_input, MODES};
+
+const RANKS: u64 = 3;
+
+type Loss<R> = fn(&Flat<R>, Aggregate<'_>, &mut [R]) -> Result<f64>;
+
+fn losses<R: Number>() -> [(&'static str, Loss<R>); 5] {
+    [
+        ("aggregate", |flat, config, out| aggregate(&flat.batch(), flat.column(Column::Kl), &config, out)),
+        ("surrogate", |flat, aggregate, out| {
+            let config = SurrogateConfig { aggregate, ..Default::default() };
+            surrogate(&flat.batch(), policy_input(flat), &config, out)
+        }),
+        ("ppo_clip", |flat, aggregate, out| {
+            let config = PpoConfig { aggregate, ..Default::default() };
+            Ok(ppo_clip(&flat.batch(), policy_input(flat), &config, out)?.loss)
+        }),
+        ("value_loss", |flat, aggregate, out| {
+            let config = ValueConfig { aggregate, ..Default::default() };
+            Ok(value_loss(&flat.batch(), value_input(flat), &config, out)?.loss)
+        }),
+        ("entropy_bonus", |flat, aggregate, out| {
+            let config = EntropyBonusConfig { aggregate, ..Default::default() };
+            entropy_bonus(&flat.batch(), flat.column(Column::Weights), &config, out)
+        }),
+    ]
+}
+
+/// Some sequences of a step, with the counts of all of it.
+struct Part<R> {
+    flat: Flat<R>,
+    prompt_tokens: Vec<u64>,
+    counts: GlobalCounts,
+}
+
+impl<R: Number> Part<R> {
+    fn new(world: &World<R>, range: std::ops::Range<usize>) -> Self {
+        let whole = world.packed();
+        let mut tokens = vec![0; whole.groups().count()];
+        group_tokens(&whole.batch(), &whole.groups(), &mut tokens).unwrap();
+        let counts = GlobalCounts {
+            tokens: whole.batch().kept() as u64,
+            sequences: world.len() as u64,
+            prompts: tokens.len() as u64,
+            ranks: RANKS,
+        };
+        // a part names its prompts anew, by first appearance
+        let mut seen: Vec<usize> = Vec::new();
+        for sequence in range.clone() {
+            if !seen.contains(&world.group_of(sequence)) {
+                seen.push(world.group_of(sequence));
+            }
+        }
+        let prompt_tokens = seen.iter().map(|&group| tokens[group]).collect();
+        Self { flat: world.part(range).packed(), prompt_tokens, counts }
+    }
+
+    fn run(&self, loss: Loss<R>, mode: usize) -> (f64, Vec<R>) {
+        let mode = [
+            AggregateMode::TokenMean,
+            AggregateMode::TokenSum,
+            AggregateMode::SequenceMeanTokenSum,
+            AggregateMode::SequenceMeanTokenSumNorm { scale: 40.0 },
+            AggregateMode::SequenceMeanTokenMean,
+            AggregateMode::PromptMean { groups: self.flat.groups(), tokens: &self.prompt_tokens },
+        ][mode];
+        let divisor = Divisor::Count;
+        let config = Aggregate { mode, counts: Counts::Global(self.counts), divisor, ..Default::default() };
+        let mut grad = vec![R::nan(); self.flat.tokens()];
+        (loss(&self.flat, config, &mut grad).unwrap(), grad)
+    }
+}
+
+fn any_split_is_the_whole<R: Number>(spec: Spec) {
+    let world = World::<R>::new(spec);
+    if world.packed().batch().kept() == 0 {
+        return;
+    }
+    let mut random = Random::new(spec.seed ^ 0x5911);
+    let mut cuts = vec![0, world.len()];
+    cuts.extend((0..random.below(4)).map(|_| random.below(world.len() + 1)));
+    cuts.sort_unstable();
+    let whole = Part::new(&world, 0..world.len());
+    let parts: Vec<Part<R>> = cuts.windows(2).map(|cut| Part::new(&world, cut[0]..cut[1])).collect();
+    let single: Vec<Part<R>> = (0..world.len()).map(|i| Part::new(&world, i..i + 1)).collect();
+    for (name, loss) in losses::<R>() {
+        for mode in 0..MODES {
+            let what = format!("{name}, mode {mode}, cuts {cuts:?}");
+            let (want, want_grad) = whole.run(loss, mode);
+            let (results, grads): (Vec<f64>, Vec<Vec<R>>) = parts.iter().map(|part| part.run(loss, mode)).unzip();
+            assert_bits(&what, &grads.concat(), &want_grad);
+            // both add the same numbers, one per sequence; only the order differs
+            let size: f64 = single.iter().map(|part| part.run(loss, mode).0.abs()).sum();
+            let got: f64 = results.iter().sum();
+            let bound = parts.len() as f64 * f64::EPSILON * size;
+            assert!((got - want).abs() <= bound, "{what}: {got:e}, whole {want:e}, {bound:e} apart allowed");
+        }
+    }
+}
+
+#[test]
+fn add_up_to_the_step() {
+    check(any_split_is_the_whole::<f32>);
+    check(any_split_is_the_whole::<f64>);
+}
+
+/// One rank that holds the whole step gives `ranks` times the loss of local counts, which the later average undoes.
+#[test]
+fn ranks_undo_the_average() {
+    check(|spec| {
+        let world = World::<f64>::new(spec);
+        let flat = world.packed();
+        // an empty row counts in the step's sequences, and by default not in a batch's
+        if flat.batch().kept() == 0 || flat.batch().kept_sequences() != world.len() {
+            return;
+        }
+        let whole = Part::new(&world, 0..world.len());
+        let single: Vec<Part<f64>> = (0..world.len()).map(|i| Part::new(&world, i..i + 1)).collect();
+        for (name, loss) in losses::<f64>() {
+            let (global, _) = whole.run(loss, 0);
+            let mut grad = vec![f64::NAN; flat.tokens()];
+            let local = loss(&flat, Aggregate::default(), &mut grad).unwrap();
+            let size: f64 = single.iter().map(|part| part.run(loss, 0).0.abs()).sum();
+            let error = (global / RANKS as f64 - local).abs();
+            assert!(error <= 4.0 * f64::EPSILON * size, "{name}: {global:e} over {RANKS} ranks, {local:e} alone");
+        }
+    });
+}
+
+#[test]
+fn prompt_counts_add_up() {
+    check(|spec| {
+        let world = World::<f64>::new(spec);
+        let whole = world.packed();
+        let mut tokens = vec![0; whole.groups().count()];
+        group_tokens(&whole.batch(), &whole.groups(), &mut tokens).unwrap();
+        let mut added = vec![0; tokens.len()];
+        for sequence in 0..world.len() {
+            let part = world.part(sequence..sequence + 1).packed();
+            let mut own = [0];
+            group_tokens(&part.batch(), &part.groups(), &mut own).unwrap();
+            added[world.group_of(sequence)] += own[0];
+        }
+        assert_eq!(added, tokens);
+    });
+}
