@@ -1,0 +1,51 @@
+//! The device of the tests, made once.
+
+use std::{io::Write, sync::OnceLock};
+
+use tokenwise_gpu::{Gpu, GpuOptions};
+
+/// The device, or `None` and a word that no test harness hides. In CI a missing adapter is a failure.
+pub(crate) fn gpu() -> Option<&'static Gpu> {
+    static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
+    GPU.get_or_init(|| made(&GpuOptions::default())).as_ref()
+}
+
+/// A device whose buffers hold at most this many bytes.
+pub(crate) fn small_gpu(max_buffer_bytes: u64) -> Option<Gpu> {
+    made(&GpuOptions { max_buffer_bytes, ..Default::default() })
+}
+
+fn made(options: &GpuOptions) -> Option<Gpu> {
+    match pollster::block_on(Gpu::with(options)) {
+        Ok(gpu) => Some(gpu),
+        Err(error) => {
+            assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "CI must have an adapter: {error}");
+            let _ = writeln!(std::io::stderr(), "SKIPPED, the shaders were not tested: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_adapter_says_who_it_is() {
+    let Some(gpu) = gpu() else { return };
+    assert!(!gpu.info().name.is_empty());
+    assert!(gpu.max_buffer_bytes() > 0);
+    let _ = writeln!(std::io::stderr(), "adapter: {} ({:?})", gpu.info().name, gpu.info().backend);
+}
+
+/// A future that borrows the device must be able to move between threads: servers run on such executors.
+#[test]
+fn futures_may_change_threads() {
+    fn send<T: Send>(_: &T) {}
+    let Some(gpu) = gpu() else { return };
+    let batch = tokenwise::Batch::new(tokenwise::Layout::padded(0, 0).unwrap(), tokenwise::Mask::new(&[])).unwrap();
+    let config = Default::default();
+    let (mut advantages, mut returns) = ([], []);
+    send(&gpu.gae(
+        &batch,
+        tokenwise::advantage::GaeInput { rewards: &[], values: &[], bootstrap: &[] },
+        &config,
+        tokenwise::advantage::GaeOutput { advantages: &mut advantages, returns: &mut returns },
+    ));
+}

@@ -1,0 +1,86 @@
+//! Numbers that drivers disagree about: the result is the core's on every one of them.
+
+use tokenwise_gpu::Gpu;
+
+use crate::{adapter::gpu, gae::Sequences, log_probs::Rows, random::Random};
+
+fn same(got: &[f32], core: &[f32], case: &str) {
+    for (slot, (got, core)) in got.iter().zip(core).enumerate() {
+        let both = got == core || (got.is_nan() && core.is_nan());
+        let near = (got - core).abs() <= 1e-5 * core.abs().max(1.0);
+        assert!(both || near, "slot {slot} of {case}: got {got}, core {core}");
+    }
+}
+
+fn check_row(gpu: &Gpu, logits: &[f32], temperature: f64) {
+    let rows = Rows {
+        keep: vec![true; logits.len()],
+        logits: logits.repeat(logits.len()),
+        tokens: (0..logits.len() as u32).collect(),
+        vocab: logits.len(),
+    };
+    let (log_probs, entropy) = rows.on(gpu, temperature).unwrap();
+    let (core_log_probs, core_entropy) = rows.on_core(temperature);
+    let case = format!("logits {logits:?} at temperature {temperature}");
+    same(&log_probs, &core_log_probs, &case);
+    same(&entropy, &core_entropy, &case);
+}
+
+#[test]
+fn special_logits_are_the_cores() {
+    let Some(gpu) = gpu() else { return };
+    const INF: f32 = f32::INFINITY;
+    let tiny = f32::from_bits(1);
+    for logits in [
+        vec![f32::NAN],
+        vec![1.0, f32::NAN, 2.0],
+        vec![1.0, -f32::NAN],
+        vec![f32::from_bits(0x7f80_0001), 1.0],
+        vec![1.0, INF, 2.0],
+        vec![-INF, -INF, -INF],
+        vec![-INF],
+        vec![INF, -INF],
+        vec![1.0, -INF, 2.0, -INF],
+        vec![-INF, 0.0],
+        vec![f32::MAX, f32::MIN],
+        vec![f32::MIN, f32::MIN],
+        vec![f32::MAX, f32::MAX],
+        vec![f32::MIN, 0.0, 1.0],
+        vec![tiny, -tiny, 0.0, -0.0],
+        vec![-87.0, -88.0, -103.0, -104.0, -105.0, 0.0],
+        vec![1e5, 1e5 + 1.0, 1e5 - 1.0],
+    ] {
+        // 1e-40 and 1e40 have no normal reciprocal in f32
+        for temperature in [1.0, 0.5, 4.0, 1e-40, 1e40] {
+            check_row(gpu, &logits, temperature);
+        }
+    }
+}
+
+#[test]
+fn special_rewards_are_the_cores() {
+    let Some(gpu) = gpu() else { return };
+    let mut random = Random::new(20);
+    for poison in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, 1e30] {
+        for place in 0..3 {
+            let mut sequences = Sequences::random(&mut random, &[5, 40, 0, 3000, 1], 70);
+            let slot = (5..45).find(|&slot| sequences.keep[slot]).unwrap();
+            match place {
+                0 => sequences.rewards[slot] = poison,
+                1 => sequences.values[slot] = poison,
+                _ => sequences.bootstrap[3] = poison,
+            }
+            sequences.gamma_lambda = (0.99, 0.95);
+            let (advantages, returns) = sequences.on(gpu).unwrap();
+            let (core_advantages, core_returns) = sequences.on_core();
+            // where the core computed, the bits are its own
+            let sequence = if place == 2 { 45..3045 } else { 5..45 };
+            for slot in sequence {
+                let (got, core) = (advantages[slot], core_advantages[slot]);
+                assert!(got.to_bits() == core.to_bits() || (got.is_nan() && core.is_nan()));
+            }
+            same(&advantages, &core_advantages, &format!("{poison} at place {place}"));
+            same(&returns, &core_returns, &format!("{poison} at place {place}"));
+        }
+    }
+}
