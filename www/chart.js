@@ -1,0 +1,73 @@
+// The chosen row as bars over the tokens; a state's bar stands between two tokens, as in the grid.
+
+import { svg, html } from "./dom.js";
+import { short, subscript } from "./format.js";
+import { t } from "./i18n/index.js";
+
+const WIDTH = 560;
+const HEIGHT = 190;
+const TOP = 22;
+const TICKS = 28;
+const SIDE = 8;
+
+/**
+ * @typedef {object} ChartData
+ * @property {string} name
+ * @property {"action" | "state"} align
+ * @property {string[]} tokens
+ * @property {boolean[]} mask
+ * @property {ArrayLike<number> | undefined} values
+ * @property {number} chosen
+ */
+
+/**
+ * @param {HTMLElement} container
+ * @param {ChartData} data
+ */
+export function drawChart(container, data) {
+  const values = Array.from(data.values ?? []);
+  const finite = values.filter((value, index) => Number.isFinite(value) && data.mask[index] !== false);
+  const high = Math.max(0, ...finite);
+  const low = Math.min(0, ...finite);
+  const span = high - low || 1;
+  // a number under a bar needs a line of its own above the tokens
+  const bottom = low < 0 ? TICKS + 14 : TICKS;
+  const y = (/** @type {number} */ value) => TOP + ((high - value) / span) * (HEIGHT - TOP - bottom);
+  const half = (WIDTH - 2 * SIDE) / (data.tokens.length * 2 + 2);
+  // centre of a token's column, or of the state to its left
+  const x = (/** @type {number} */ index, /** @type {string} */ align) => SIDE + half * (2 * index + (align === "action" ? 2 : 1));
+
+  const list = values.map((value, index) => `${placeName(data, index)} ${short(value)}`).join(", ");
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": t("chart.aria", { row: data.name, values: list }) });
+  for (const [index, token] of data.tokens.entries()) {
+    picture.append(svg("text", { x: x(index, "action"), y: HEIGHT - 8, lang: "zh", class: data.mask[index] ? "tick" : "tick dropped" }, token));
+  }
+  for (const [index, value] of values.entries()) {
+    const dropped = data.mask[index] === false;
+    const centre = x(index, data.align);
+    const classes = ["bar", value < 0 ? "minus" : "plus", index === data.chosen && "chosen", dropped && "dropped"].filter(Boolean).join(" ");
+    if (dropped) continue;
+    if (Number.isFinite(value)) {
+      const top = Math.min(y(value), y(0));
+      const height = Math.max(1.5, Math.abs(y(value) - y(0)));
+      picture.append(svg("rect", { x: centre - half * 0.55, y: top, width: half * 1.1, height, class: classes }));
+    }
+    const above = !(value < 0);
+    const edge = Number.isFinite(value) ? y(value) : y(0);
+    picture.append(svg("text", { x: centre, y: above ? edge - 5 : edge + 12, class: index === data.chosen ? "number chosen" : "number" }, brief(value)));
+  }
+  picture.append(svg("line", { x1: SIDE, x2: WIDTH - SIDE, y1: y(0), y2: y(0), class: "zero" }));
+  container.replaceChildren(html("h2", {}, t("chart.label", { row: data.name })), picture);
+}
+
+/**
+ * Three digits: beside a bar more cannot be read, and the grid has them all.
+ * @param {number} value
+ */
+const brief = (value) => short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(3)) : value);
+
+/**
+ * @param {ChartData} data
+ * @param {number} index
+ */
+const placeName = (data, index) => (data.align === "action" ? data.tokens[index] : `s${subscript(index + 1)}`);

@@ -1,0 +1,102 @@
+// MathML in small pieces: symbols with their index, numbers, fractions.
+
+import { mathml } from "./dom.js";
+
+/** @typedef {import("./dom.js").Child} Child */
+
+/** @param {string} text */
+export const op = (text) => mathml("mo", {}, text);
+
+/** @param {string} text */
+export const name = (text) => mathml("mi", {}, text);
+
+/** @param {string} text */
+export const upright = (text) => mathml("mi", { mathvariant: "normal" }, text);
+
+/** @param {string} text a number as shown */
+export function number(text) {
+  if (!text.startsWith("−")) return mathml("mn", {}, text);
+  // a negative number inside a formula is bracketed, so that two signs never meet
+  return mathml("mrow", {}, op("("), op("−"), mathml("mn", {}, text.slice(1)), op(")"));
+}
+
+/** @param {Child[]} parts */
+export const group = (...parts) => mathml("mrow", {}, ...parts);
+
+/** @param {Child[]} parts */
+export const brackets = (...parts) => group(op("("), ...parts, op(")"));
+
+/**
+ * @param {Element} base
+ * @param {Element | string} index
+ */
+export const sub = (base, index) => mathml("msub", {}, base, typeof index === "string" ? mathml("mn", {}, index) : index);
+
+/**
+ * @param {Element} base
+ * @param {Element} exponent
+ */
+export const sup = (base, exponent) => mathml("msup", {}, base, exponent);
+
+/**
+ * @param {Element} above
+ * @param {Element} below
+ */
+export const over = (above, below) => mathml("mfrac", {}, above, below);
+
+/** @param {Child[]} parts */
+export const root = (...parts) => mathml("msqrt", {}, ...parts);
+
+/**
+ * @param {"inline" | "block"} display
+ * @param {Child[]} parts
+ */
+export const math = (display, ...parts) => mathml("math", { display }, ...parts);
+
+/** @type {Record<string, (index?: string) => Element>} */
+const symbols = {
+  mask: (t) => indexed(name("m"), t),
+  score: (t) => indexed(upright("score"), t),
+  oldLogProb: (t) => group(upright("log"), sub(name("π"), indices(upright("old"), t))),
+  refLogProb: (t) => group(upright("log"), sub(name("π"), indices(upright("ref"), t))),
+  logProb: (t) => group(upright("log"), indexed(name("π"), t)),
+  kl: (t) => indexed(upright("KL"), t),
+  reward: (t) => indexed(name("r"), t),
+  value: (t) => indexed(name("V"), t),
+  delta: (t) => indexed(name("δ"), t),
+  advantage: (t) => indexed(name("A"), t),
+  return: (t) => indexed(name("R"), t),
+  discountedReturn: (t) => indexed(name("G"), t),
+  whitened: (t) => indexed(mathml("mover", { accent: "true" }, name("A"), op("~")), t),
+  ratio: (t) => indexed(name("ρ"), t),
+  lossTerm: (t) => indexed(name("ℓ"), t),
+  gradient: (t) => group(op("∂"), name("L"), op("/"), op("∂"), symbols.logProb(t)),
+  probability: (t) => indexed(name("p"), t),
+  entropy: (t) => indexed(name("H"), t),
+  weightedEntropy: (t) => group(indexed(name("w"), t), indexed(name("H"), t)),
+  gamma: () => name("γ"),
+  lambda: () => name("λ"),
+  beta: () => name("β"),
+  clipLow: () => sup(name("ε"), op("−")),
+  clipHigh: () => sup(name("ε"), op("+")),
+};
+
+/**
+ * @param {Element} base
+ * @param {string} [t]
+ */
+const indexed = (base, t) => (t === undefined ? base : sub(base, t));
+
+/**
+ * @param {Element} first
+ * @param {string} [t]
+ */
+const indices = (first, t) => (t === undefined ? first : group(first, op(","), mathml("mn", {}, t)));
+
+/**
+ * The sign of a row or parameter, with the token's number if there is one.
+ * @param {string} key
+ * @param {number} [index] from 0
+ * @returns {Element}
+ */
+export const symbol = (key, index) => symbols[key](index === undefined ? undefined : String(index + 1));

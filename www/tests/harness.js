@@ -1,0 +1,122 @@
+// A tiny server for the assembled page, one browser for all tests of a file, and a loud skip where either is missing.
+
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { after } from "node:test";
+import { fileURLToPath } from "node:url";
+
+export const repository = fileURLToPath(new URL("../../", import.meta.url));
+const folder = process.env.PLAYGROUND_DIR ?? join(repository, "target/playground");
+const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
+// not the root: every address on the page must be relative
+const PREFIX = "/some/sub/path/";
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".json": "application/json" };
+const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** @returns {Promise<string | null>} why the browser cannot be tested here */
+async function reason() {
+  if (!existsSync(join(folder, "index.html"))) return `${folder} is missing: run \`cargo xtask playground --build-only\``;
+  if (!existsSync(chromium)) return `${chromium} is missing`;
+  try {
+    await import("playwright-core");
+    await import("axe-core");
+  } catch {
+    return "node_modules are missing: run `npm ci` in www/tests";
+  }
+  return null;
+}
+
+const missing = await reason();
+if (missing && process.env.CI === "true") throw new Error(missing);
+if (missing) console.error(`SKIPPED, the page is not tested: ${missing}`);
+
+/** For `test(name, browserTest, …)`: skips with the reason where there is no browser. */
+export const browserTest = { skip: missing ?? false };
+
+/** @param {(path: string) => boolean} [refuse] answers 404 for these */
+async function serve(refuse = () => false) {
+  const server = createServer(async (request, response) => {
+    const path = new URL(request.url, "http://localhost").pathname;
+    const inside = path.startsWith(PREFIX) ? normalize(path.slice(PREFIX.length) || "index.html") : null;
+    try {
+      if (inside === null || inside.startsWith("..") || refuse(inside)) throw new Error("not here");
+      const body = await readFile(join(folder, inside));
+      response.writeHead(200, { "content-type": TYPES[extname(inside)] ?? "application/octet-stream" }).end(body);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { server, address: `http://127.0.0.1:${server.address().port}${PREFIX}` };
+}
+
+let browser;
+const servers = [];
+after(async () => {
+  await browser?.close();
+  for (const { server } of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+/**
+ * @param {{ lang?: string, preset?: string, theme?: "light" | "dark", width?: number, height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
+ */
+export async function open({ lang = "en", preset = "one-plus-one", theme = "light", width = 1400, height = 1000, motion = "reduce", refuse } = {}) {
+  const { chromium: launcher } = await import("playwright-core");
+  browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
+  let served = refuse ? undefined : servers.find((entry) => entry.plain);
+  if (!served) {
+    served = { ...(await serve(refuse)), plain: !refuse };
+    servers.push(served);
+  }
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500 });
+  // a missing element fails at once, not after half a minute each
+  context.setDefaultTimeout(8000);
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  await page.goto(`${served.address}?lang=${lang}&preset=${preset}`);
+  await page.waitForSelector("main[aria-busy=false]");
+  const failed = await page.locator(".failed").allTextContents();
+  if (failed.length > 0 && !refuse) throw new Error(failed.join());
+  return { page, problems, close: () => context.close() };
+}
+
+/** @param {string} row @param {number} index */
+export const cell = (row, index) => `[role=gridcell][data-row="${row}"][data-index="${index}"]`;
+
+/** @param {string} text as the page prints numbers */
+export const numberOf = (text) => Number(text.trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
+
+/** The numbers of a row, as shown. */
+export async function rowOf(page, row) {
+  const texts = await page.locator(`[role=gridcell][data-row="${row}"]`).allTextContents();
+  return texts.map(numberOf);
+}
+
+/** Six significant digits, as the grid shows them. */
+export const six = (values) => values.map((value) => Number(value.toPrecision(6)));
+
+export async function edit(page, row, index, text) {
+  await page.locator(cell(row, index)).focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type(text);
+  await page.keyboard.press("Enter");
+}
+
+export async function setParameter(page, name, text) {
+  await page.locator(`#field-${name}`).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+/** A module of the page without imports of its own, for Node. */
+export async function pageModule(path) {
+  const source = await readFile(new URL(`../${path}`, import.meta.url), "utf8");
+  return import(`data:text/javascript,${encodeURIComponent(source)}`);
+}
