@@ -1,0 +1,82 @@
+//! Inputs made of integers: no float arithmetic that could itself differ, apart from exact scaling by powers of two.
+
+use crate::hash::Value;
+
+/// A linear congruential generator (Knuth's MMIX constants); its upper bits are good enough for inputs.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
+    }
+
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // the lowest bits of such a generator have short periods
+        self.0 ^ (self.0 >> 32)
+    }
+
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
+        (((self.bits() >> 32) * u64::from(bound)) >> 32) as u32
+    }
+
+    /// A multiple of 2⁻³⁰ in `[-1, 1)`: exact in `f64`, rounded once for `f32`.
+    fn signed(&mut self) -> f64 {
+        f64::from((self.bits() >> 33) as i32) / f64::from(1 << 30) - 1.0
+    }
+}
+
+/// What a column holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// In `[-4, 4)`: rewards, values, advantages, logits.
+    Signed,
+    /// In `[-8, 0)`, and a little off the same number for each seed: policies that differ slightly.
+    LogProb,
+    /// In `[0, 2)`: weights, entropies.
+    NotNegative,
+}
+
+/// Where the numbers of a case come from.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Range {
+    /// As trainers see them.
+    Usual,
+    /// Finite, but zeros, subnormal, huge.
+    Extreme,
+    /// Infinities and NaN among the usual ones.
+    Undefined,
+}
+
+const EXTREME: [f64; 16] =
+    [0.0, -0.0, 1e-45, -1e-45, 1e-40, -3e-39, 5e-324, 1e-300, 1e-7, -1e-7, 20.0, -20.0, 88.75, -88.75, -103.5, -1000.0];
+
+/// Fills a column, the same for equal arguments on every machine.
+pub(crate) fn fill<R: Value>(column: &mut [R], seed: u64, kind: Kind, range: Range) {
+    let (mut own, mut shared) = (Random::new(seed), Random::new(0));
+    for slot in column {
+        let usual = match kind {
+            Kind::Signed => own.signed() * 4.0,
+            Kind::LogProb => shared.signed() * 4.0 - 4.0 + own.signed() / 8.0,
+            Kind::NotNegative => own.signed() + 1.0,
+        };
+        let odd = own.below(4) == 0;
+        *slot = R::narrow(match range {
+            Range::Extreme => {
+                let extreme = EXTREME[own.below(16) as usize];
+                if matches!(kind, Kind::NotNegative) && extreme < 0.0 {
+                    -extreme
+                } else {
+                    extreme
+                }
+            }
+            Range::Undefined if odd => [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -0.0][own.below(4) as usize],
+            Range::Usual | Range::Undefined => usual,
+        });
+    }
+}
+
+/// Writes into a dropped slot what must never be read.
+pub(crate) fn poison<R: Value>(slot: &mut [R], index: usize) {
+    slot.fill([R::nan(), R::infinity(), R::neg_infinity(), R::max_value()][index % 4]);
+}
