@@ -1,0 +1,59 @@
+// Every public function of the core's stages has its exports and its declarations.
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { folder, functions, root, tokenwise } from "./load.mjs";
+
+const source = join(root, "core/src");
+const stages = readdirSync(source, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name)
+  .filter((name) => readFileSync(join(source, name, "mod.rs"), "utf8").includes("**Stage"));
+
+/** The functions in the `pub use` lines of a module; types begin with a capital, hidden ones are not public. */
+function publicFunctions(path) {
+  const text = readFileSync(path, "utf8").replace(/#\[doc\(hidden\)\]\s*pub use [^;]*;/g, "");
+  return [...text.matchAll(/^pub use ([^;]*);/gm)].flatMap(([, path]) => {
+    const names = path.includes("{") ? path.replace(/^.*\{|\}.*$/gs, "").split(",") : [path.split("::").pop()];
+    return names.map((name) => name.trim().split(" as ").pop()).filter((name) => /^[a-z]/.test(name));
+  });
+}
+
+const camelCase = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+// counts tokens: there is no precision to choose
+const single = ["group_tokens"];
+const declarations = readFileSync(join(folder, "tokenwise.d.ts"), "utf8");
+
+test("the stages are found", () => {
+  for (const stage of ["policy", "divergence", "reward", "advantage", "loss", "metric"]) assert.ok(stages.includes(stage), stage);
+});
+
+for (const stage of [...stages, "."]) {
+  const names = publicFunctions(join(source, stage, stage === "." ? "lib.rs" : "mod.rs"));
+  test(`every function of ${stage === "." ? "the crate root" : stage} is exported`, () => {
+    assert.ok(names.length > 0);
+    for (const name of names) {
+      const exported = single.includes(name) ? [camelCase(name)] : [camelCase(name), `${camelCase(name)}F64`];
+      for (const js of exported) assert.equal(typeof tokenwise[js], "function", `${js} is missing`);
+    }
+  });
+}
+
+test("every public function of math is exported", () => {
+  const text = readFileSync(join(source, "math/mod.rs"), "utf8");
+  const names = [...text.matchAll(/^pub fn ([a-z_0-9]+)/gm)].map(([, name]) => name);
+  assert.ok(names.length > 0);
+  for (const name of names) assert.equal(typeof tokenwise[`${camelCase(name)}F64`], "function", `${name} is missing`);
+});
+
+test("every export is declared with a comment, and every declaration exported", () => {
+  const declared = [...declarations.matchAll(/^export function (\w+)\(/gm)].map(([, name]) => name);
+  assert.deepEqual([...declared].sort(), [...functions].sort());
+  for (const name of declared) assert.match(declarations, new RegExp(`\\*/\nexport function ${name}\\(`), `${name} has no comment`);
+});
+
+test("the declarations leave nothing open", () => {
+  assert.ok(!/: any\b|\bany\[\]|<any>/.test(declarations));
+});

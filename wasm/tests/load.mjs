@@ -1,0 +1,16 @@
+// The package under test: the folder in TOKENWISE_WASM, or what `cargo xtask wasm` built.
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { join } from "node:path";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+export const folder = process.env.TOKENWISE_WASM ?? join(root, "target/wasm/node");
+export const tokenwise = await import(pathToFileURL(join(folder, "tokenwise.js")).href);
+
+/** Everything that can be called but `Batch`. */
+export const functions = Object.keys(tokenwise).filter((name) => typeof tokenwise[name] === "function" && name !== "Batch");
+
+/** Both precisions: the suffix of the functions, the array they read and write, and what rounding may cost. */
+export const precisions = [
+  { suffix: "", array: Float32Array, tolerance: 1e-6 },
+  { suffix: "F64", array: Float64Array, tolerance: 1e-12 },
+];

@@ -1,0 +1,41 @@
+// The declarations as a strict TypeScript compiler sees them.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { folder, functions } from "./load.mjs";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const compiler = join(here, "node_modules/typescript/bin/tsc");
+const sample = readFileSync(join(here, "sample.ts"), "utf8");
+const missing = !existsSync(compiler) && process.env.CI !== "true";
+const skip = missing ? "TypeScript is not installed: npm ci in wasm/tests" : false;
+if (missing) console.warn(`SKIPPED: ${skip}`);
+
+test("the sample uses every function", () => {
+  const unused = functions.filter((name) => !new RegExp(`\\btokenwise\\.${name}\\(`).test(sample));
+  assert.deepEqual(unused, []);
+});
+
+test("the sample compiles under --strict", { skip }, () => {
+  const scratch = mkdtempSync(join(tmpdir(), "tokenwise-"));
+  try {
+    const options = {
+      compilerOptions: {
+        strict: true, noEmit: true, target: "ES2022", module: "nodenext", moduleResolution: "nodenext", lib: ["ES2022"],
+        exactOptionalPropertyTypes: true, types: [], paths: { tokenwise: [join(folder, "tokenwise.d.ts")] },
+      },
+      files: [join(here, "sample.ts")],
+    };
+    const config = join(scratch, "tsconfig.json");
+    writeFileSync(config, JSON.stringify(options));
+    const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, "--project", config], { encoding: "utf8" });
+    assert.equal(status, 0, stdout + stderr);
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+});
