@@ -48,7 +48,8 @@ mod half_precision {
     }
 }
 
-#[cfg(all(test, feature = "half"))]
+#[cfg(test)]
+#[cfg(feature = "half")]
 mod tests {
     use super::Logit;
     use crate::{
