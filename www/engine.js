@@ -9,7 +9,7 @@ export const bestBuild = () => (WebAssembly.validate(WITH_VECTORS) ? "simd" : "p
 /** @returns {Promise<{ library: any, build: "simd" | "plain" }>} */
 export async function loadLibrary() {
   const build = bestBuild();
-  const library = build === "simd" ? await import("./pkg/simd/tokenwise_wasm.js") : await import("./pkg/plain/tokenwise_wasm.js");
+  const library = build === "simd" ? await import("./pkg/simd/tokenwise.js") : await import("./pkg/plain/tokenwise.js");
   await library.default();
   return { library, build };
 }

@@ -71,26 +71,20 @@ pub(crate) fn generate(module: &Path, host: Host, folder: &Path) -> Result<()> {
     }
     let mut bindgen = Bindgen::new();
     bindgen.input_path(module).typescript(true).remove_name_section(true).remove_producers_section(true);
-    let name = match host {
-        Host::Node => {
-            bindgen.nodejs_module(true)?;
-            "tokenwise"
-        }
-        Host::Web => {
-            // otherwise `init()` without arguments throws
-            bindgen.web(true)?.omit_default_module_path(false);
-            "tokenwise_wasm"
-        }
+    match host {
+        Host::Node => bindgen.nodejs_module(true)?,
+        // otherwise `init()` without arguments throws
+        Host::Web => bindgen.web(true)?.omit_default_module_path(false),
     };
-    bindgen.out_name(name);
+    bindgen.out_name("tokenwise");
     bindgen.generate(folder).with_context(|| format!("JavaScript for {}", module.display()))?;
     let package = serde_json::json!({
         "name": "tokenwise",
         "version": env!("CARGO_PKG_VERSION"),
         "license": env!("CARGO_PKG_LICENSE"),
         "type": "module",
-        "main": format!("{name}.js"),
-        "types": format!("{name}.d.ts"),
+        "main": "tokenwise.js",
+        "types": "tokenwise.d.ts",
     });
     fs::write(folder.join("package.json"), format!("{package:#}\n"))?;
     Ok(())
