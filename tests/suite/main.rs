@@ -12,6 +12,7 @@ mod case;
 mod coverage;
 mod divergence;
 mod errors;
+mod golden;
 mod layout;
 mod loss;
 mod metric;
