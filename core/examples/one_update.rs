@@ -57,7 +57,8 @@ fn main() -> Result<()> {
     // stage 5: a policy that has moved a little since it sampled
     let log_probs = [-0.08, -0.21, -0.25, -0.1, -0.15, -0.3];
     let mut grad = [0.0; 6];
-    let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &whitened };
+    let input =
+        PolicyLossInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &whitened, weights: None };
     let loss = ppo_clip(&batch, input, &PpoConfig::default(), &mut grad)?;
 
     println!("{:<12} {:<7} {}", "", "of the", TOKENS.map(heading).join(" "));

@@ -1,5 +1,7 @@
 //! Where the tokens of a batch lie, and which of them take part: the only index arithmetic over sequences.
 
+use core::ops::Range;
+
 use crate::error::{check_len, checked_size, Error, Result};
 
 /// Which tokens take part: `true` (kept) where the policy itself chose the token, `false` (dropped) elsewhere.
@@ -73,6 +75,14 @@ impl<'a> Layout<'a> {
             Shape::Padded { batch, len } => batch * len,
             Shape::Packed { cu_seqlens } => cu_seqlens[cu_seqlens.len() - 1] as usize,
         }
+    }
+
+    /// The slots of a sequence; `None` if there are fewer sequences.
+    pub fn slots(&self, sequence: usize) -> Option<Range<usize>> {
+        (sequence < self.sequences()).then(|| {
+            let (start, len) = self.row(sequence);
+            start..start + len
+        })
     }
 
     /// First slot and number of slots of a sequence; `sequence` must be below [`Self::sequences`].
@@ -181,83 +191,6 @@ impl Row<'_> {
     #[inline]
     pub(crate) fn last_kept(&self) -> Option<usize> {
         self.keep.iter().rposition(|&keep| keep)
-    }
-}
-
-/// Sequences that answer the same prompt, by dense ids in any order or by contiguous sizes; checked once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Groups<'a> {
-    kind: GroupKind<'a>,
-    sequences: usize,
-    count: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum GroupKind<'a> {
-    Ids(&'a [u32]),
-    Sizes(&'a [u32]),
-}
-
-impl<'a> Groups<'a> {
-    /// One id per sequence, in any order. Ids are dense: each is below the number of sequences.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Group`] with the first id that is not.
-    pub fn from_ids(ids: &'a [u32]) -> Result<Self> {
-        let mut count = 0;
-        for (index, &id) in ids.iter().enumerate() {
-            if id as usize >= ids.len() {
-                return Err(Error::Group { index, id, sequences: ids.len() });
-            }
-            count = count.max(id as usize + 1);
-        }
-        Ok(Self { kind: GroupKind::Ids(ids), sequences: ids.len(), count })
-    }
-
-    /// The first `sizes[0]` sequences are group 0, the next `sizes[1]` group 1, and so on.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Entry`] at a size of 0; [`Error::Overflow`] if the sizes add up to more than a machine word.
-    pub fn contiguous(sizes: &'a [u32]) -> Result<Self> {
-        let mut sequences = 0_usize;
-        for (index, &size) in sizes.iter().enumerate() {
-            if size == 0 {
-                return Err(Error::Entry { what: "sizes", index, must_be: "at least 1", got: 0.0 });
-            }
-            sequences = sequences
-                .checked_add(size as usize)
-                .ok_or(Error::Overflow { what: "sum of sizes", factors: (sequences, 1) })?;
-        }
-        Ok(Self { kind: GroupKind::Sizes(sizes), sequences, count: sizes.len() })
-    }
-
-    /// Number of sequences.
-    pub const fn sequences(&self) -> usize {
-        self.sequences
-    }
-
-    /// Number of groups: every id is below this.
-    pub const fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The group of each sequence, in order.
-    pub fn ids(&self) -> impl Iterator<Item = usize> + 'a {
-        let (kind, sequences) = (self.kind, self.sequences);
-        let (mut group, mut left) = (0, 0);
-        (0..sequences).map(move |sequence| match kind {
-            GroupKind::Ids(ids) => ids[sequence] as usize,
-            GroupKind::Sizes(sizes) => {
-                if left == 0 {
-                    left = sizes[group];
-                    group += 1;
-                }
-                left -= 1;
-                group - 1
-            }
-        })
     }
 }
 

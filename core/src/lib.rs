@@ -9,8 +9,10 @@
 //! | [`divergence`] | log-probabilities of policy and reference | KL per token |
 //! | [`reward`] | scores, KL | token rewards |
 //! | [`advantage`] | rewards, values | advantages, returns |
+//! | [`rollout`] | log-probabilities of trainer and sampler | importance weights, masks |
 //! | [`loss`] | log-probabilities, advantages | one loss and its gradient |
 //! | [`metric`] | any of these | the numbers a trainer logs |
+//! | [`control`] | a mean KL | the coefficients of the next step |
 //!
 //! # Conventions
 //!
@@ -31,7 +33,9 @@
 #![deny(unsafe_code)]
 
 mod error;
+mod groups;
 mod layout;
+mod order;
 mod real;
 mod reduce;
 mod simd;
@@ -39,14 +43,28 @@ mod statistics;
 
 pub mod math;
 
-pub mod advantage;
-pub mod divergence;
-pub mod loss;
-pub mod metric;
+// in the order of the stages
 pub mod policy;
+
+pub mod divergence;
+
 pub mod reward;
 
+pub mod advantage;
+
+pub mod rollout;
+
+pub mod loss;
+
+pub mod metric;
+
+pub mod control;
+
+pub mod profile;
+
 pub use error::{Error, Result};
-pub use layout::{shift, Batch, Groups, Layout, Mask};
+pub use groups::Groups;
+pub use layout::{shift, Batch, Layout, Mask};
+pub use profile::Profile;
 pub use real::Real;
 pub use statistics::{CoMoments, Divisor, Moments, Spread};

@@ -2,10 +2,7 @@
 
 use std::ops::Range;
 
-use tokenwise::{
-    advantage::{sequence_starts, Across},
-    Batch,
-};
+use tokenwise::{advantage::Across, Batch};
 
 use crate::error::GpuError;
 
@@ -28,7 +25,8 @@ pub(crate) struct Segments<'a> {
 
 impl<'a> Segments<'a> {
     pub(crate) fn new(batch: &Batch<'a>, across: Across) -> Self {
-        let starts = sequence_starts(batch).chain([batch.tokens()]).collect();
+        let starts = (0..batch.sequences()).filter_map(|sequence| batch.layout().slots(sequence));
+        let starts = starts.map(|slots| slots.start).chain([batch.tokens()]).collect();
         Self { keep: batch.mask().as_slice(), starts, across }
     }
 

@@ -30,7 +30,7 @@ def _check(case: Case, got: dict[str, Any]) -> Case:
     return case
 
 
-def _case(
+def checked(
     op: str, name: str, ops, got: dict[str, Any], inputs: dict, params: dict, expect: dict, item: Grid = FIX, **more
 ) -> Case:
     more = {"rtol": 0.0, "atol": ATOL} | more
@@ -38,7 +38,7 @@ def _case(
     return _check(case, got)
 
 
-def _t(flat: list[float], item: Grid = FIX) -> torch.Tensor:
+def tensor(flat: list[float], item: Grid = FIX) -> torch.Tensor:
     return item.tensor([float(x) for x in flat])
 
 
@@ -47,41 +47,41 @@ M = FIX.mask_tensor()
 
 def gae() -> list[Case]:
     inputs, params = {"rewards": REWARDS, "values": VALUES}, {"gamma": 0.9, "lambda": 0.8, "whiten": True}
-    verl = verl_ops.gae(_t(REWARDS), _t(VALUES), M, 0.9, 0.8, True)
-    zero = openrlhf_ops.gae_whitened(_t(REWARDS), _t(VALUES), M, 0.9, 0.8)
+    verl = verl_ops.gae(tensor(REWARDS), tensor(VALUES), M, 0.9, 0.8, True)
+    zero = openrlhf_ops.gae_whitened(tensor(REWARDS), tensor(VALUES), M, 0.9, 0.8)
     return [
-        _case("gae", "verl", verl_ops, verl, inputs, params, {"advantages": GAE_A, "returns": GAE_G}),
-        _case("gae", "openrlhf", openrlhf_ops, zero, inputs, params, {"advantages": ZERO_A, "returns": ZERO_G}),
+        checked("gae", "verl", verl_ops, verl, inputs, params, {"advantages": GAE_A, "returns": GAE_G}),
+        checked("gae", "openrlhf", openrlhf_ops, zero, inputs, params, {"advantages": ZERO_A, "returns": ZERO_G}),
     ]
 
 
 def discounted_returns() -> list[Case]:
-    got = verl_ops.discounted_returns(_t(REWARDS), M, 0.9)
+    got = verl_ops.discounted_returns(tensor(REWARDS), M, 0.9)
     return [
-        _case("discounted_returns", "rf++", verl_ops, got, {"rewards": REWARDS}, {"gamma": 0.9}, {"returns": RETURNS})
+        checked("discounted_returns", "rf++", verl_ops, got, {"rewards": REWARDS}, {"gamma": 0.9}, {"returns": RETURNS})
     ]
 
 
-def _spread(rows: list[float], item: Grid = FIX) -> list[float]:
+def spread(rows: list[float], item: Grid = FIX) -> list[float]:
     """A scalar of each row over its kept slots."""
     return [rows[slot // item.cols] * keep for slot, keep in enumerate(item.mask)]
 
 
 def grpo() -> list[Case]:
     def case(name: str, groups: list[int], norm: bool, rows: list[float]) -> Case:
-        got = verl_ops.grpo(_t(REWARDS), M, groups, norm)
-        expect = {"advantages": _spread(rows)}
-        return _case("grpo", name, verl_ops, got, {"rewards": REWARDS}, {"norm_by_std": norm}, expect, groups=groups)
+        got = verl_ops.grpo(tensor(REWARDS), M, groups, norm)
+        expect = {"advantages": spread(rows)}
+        return checked("grpo", name, verl_ops, got, {"rewards": REWARDS}, {"norm_by_std": norm}, expect, groups=groups)
 
     dropped = Grid("dropped", 2, 2, (1, 0, 1, 1))
     rewards = [0.0, 1.0, 0.0, 0.0]
-    got = verl_ops.grpo(_t(rewards, dropped), dropped.mask_tensor(), [0, 0])
-    expect = {"advantages": _spread([0.707106, -0.707106], dropped)}
+    got = verl_ops.grpo(tensor(rewards, dropped), dropped.mask_tensor(), [0, 0])
+    expect = {"advantages": spread([0.707106, -0.707106], dropped)}
     return [
         case("two-pairs", GROUPS, True, [0.707103, -0.707103, -0.707106, 0.707106]),
         case("two-pairs-no-std", GROUPS, False, [0.125, -0.125, -1.5, 1.5]),
         case("two-alone", [0, 0, 1, 2], True, [0.707103, -0.707103, -0.999999, 1.999998]),
-        _case(
+        checked(
             "grpo",
             "reward-on-dropped-slot",
             verl_ops,
@@ -101,22 +101,22 @@ def rloo() -> list[Case]:
         ("two-pairs", GROUPS, [0.25, -0.25, -3, 3]),
         ("two-alone", [0, 0, 1, 2], [0.25, -0.25, -1, 2]),
     ):
-        got = verl_ops.rloo(_t(REWARDS), M, groups)
+        got = verl_ops.rloo(tensor(REWARDS), M, groups)
         cases.append(
-            _case("rloo", name, verl_ops, got, {"rewards": REWARDS}, {}, {"advantages": _spread(rows)}, groups=groups)
+            checked("rloo", name, verl_ops, got, {"rewards": REWARDS}, {}, {"advantages": spread(rows)}, groups=groups)
         )
     return cases
 
 
 def ppo_clip() -> list[Case]:
-    advantages = plain(verl_ops.gae(_t(REWARDS), _t(VALUES), M, 0.9, 0.8, True)["advantages"], "f64")
+    advantages = plain(verl_ops.gae(tensor(REWARDS), tensor(VALUES), M, 0.9, 0.8, True)["advantages"], "f64")
     base = {"clip_low": 0.2, "clip_high": 0.28, "dual_clip": 3.0}
     cases = []
 
     def add(name: str, ops, params: dict, expect: dict, adv: list[float]) -> None:
-        got = ops.ppo_clip(_t(NEW), _t(OLD), _t(adv), M, params)
+        got = ops.ppo_clip(tensor(NEW), tensor(OLD), tensor(adv), M, params)
         inputs = {"log_probs": NEW, "old_log_probs": OLD, "advantages": adv}
-        cases.append(_case("ppo_clip", name, ops, got, inputs, params, expect))
+        cases.append(checked("ppo_clip", name, ops, got, inputs, params, expect))
 
     full = {
         "loss": -0.011316,
@@ -165,14 +165,14 @@ def ppo_clip() -> list[Case]:
 
 def value_loss() -> list[Case]:
     predictions = [round(v + 0.3, 1) for v in VALUES]
-    got = verl_ops.value_loss(_t(predictions), _t(VALUES), _t(REWARDS), M, 0.2, "token-mean")
+    got = verl_ops.value_loss(tensor(predictions), tensor(VALUES), tensor(REWARDS), M, 0.2, "token-mean")
     inputs = {"predictions": predictions, "values": VALUES, "returns": REWARDS}
     one = Grid("one", 1, 1, (1,))
     single = openrlhf_ops.value_loss(
-        _t([0.3], one), _t([0.0], one), _t([1.0], one), one.mask_tensor(), 0.2, "token-mean"
+        tensor([0.3], one), tensor([0.0], one), tensor([1.0], one), one.mask_tensor(), 0.2, "token-mean"
     )
     return [
-        _case(
+        checked(
             "value_loss",
             "verl",
             verl_ops,
@@ -181,7 +181,7 @@ def value_loss() -> list[Case]:
             {"clip": 0.2, "aggregate": "token-mean"},
             {"loss": 0.382417, "clip_fraction": 0.133333},
         ),
-        _case(
+        checked(
             "value_loss",
             "openrlhf",
             openrlhf_ops,
@@ -197,10 +197,10 @@ def value_loss() -> list[Case]:
 def masked_mean() -> list[Case]:
     cases = []
     for estimator, printed in (("k1", 0.129333), ("abs", 0.282667), ("k2", 0.075053), ("k3", 0.063265)):
-        x = verl_ops.kl(_t(NEW), _t(REF), estimator)["kl"].detach()
+        x = verl_ops.kl(tensor(NEW), tensor(REF), estimator)["kl"].detach()
         flat = plain(x, "f64")
         cases.append(
-            _case(
+            checked(
                 "masked_mean",
                 f"kl-{estimator}",
                 verl_ops,
@@ -211,27 +211,27 @@ def masked_mean() -> list[Case]:
             )
         )
     empty = Grid("empty", 1, 2, (0, 0))
-    got = verl_ops.masked_mean(_t([1.0, 2.0], empty), empty.mask_tensor())
-    cases.append(_case("masked_mean", "empty", verl_ops, got, {"x": [1.0, 2.0]}, {}, {"value": 0.0}, empty))
+    got = verl_ops.masked_mean(tensor([1.0, 2.0], empty), empty.mask_tensor())
+    cases.append(checked("masked_mean", "empty", verl_ops, got, {"x": [1.0, 2.0]}, {}, {"value": 0.0}, empty))
     return cases
 
 
 def kl_means() -> list[Case]:
     expect = {"k1": 0.129333, "abs": 0.282667, "k2": 0.075053, "k3": 0.063265}
-    got = verl_ops.kl_means(_t(NEW), _t(REF), M)
-    return [_case("kl_means", "verl", verl_ops, got, {"log_probs": NEW, "ref_log_probs": REF}, {}, expect)]
+    got = verl_ops.kl_means(tensor(NEW), tensor(REF), M)
+    return [checked("kl_means", "verl", verl_ops, got, {"log_probs": NEW, "ref_log_probs": REF}, {}, expect)]
 
 
 def clip_fractions() -> list[Case]:
     cases = []
     for ops, advantages, dual_clip, expect in (
-        (verl_ops, plain(_t(GAE_A), "f64"), 3.0, {"clipped": 0.333333, "dual": 0.0}),
+        (verl_ops, plain(tensor(GAE_A), "f64"), 3.0, {"clipped": 0.333333, "dual": 0.0}),
         (trl_ops, ROW_ADVANTAGES, None, {"clipped": 0.2, "low": 0.066667, "high": 0.133333}),
     ):
         params = {"clip_low": 0.2, "clip_high": 0.28, "dual_clip": dual_clip}
-        got = ops.clip_fractions(_t(NEW), _t(OLD), _t(advantages), M, params)
+        got = ops.clip_fractions(tensor(NEW), tensor(OLD), tensor(advantages), M, params)
         inputs = {"log_probs": NEW, "old_log_probs": OLD, "advantages": advantages}
-        cases.append(_case("clip_fractions", ops.PROFILE, ops, got, inputs, params, expect))
+        cases.append(checked("clip_fractions", ops.PROFILE, ops, got, inputs, params, expect))
     return cases
 
 
@@ -241,10 +241,10 @@ def kl() -> list[Case]:
 
     def add(ops, estimator: str, u: float, expect: dict) -> None:
         lp, ref = [-30.0], [-30.0 + u]
-        got = ops.kl(_t(lp, one), _t(ref, one), estimator)
+        got = ops.kl(tensor(lp, one), tensor(ref, one), estimator)
         inputs = {"log_probs": lp, "ref_log_probs": ref}
         expect = {key: [value] for key, value in expect.items()}
-        cases.append(_case("kl", f"{estimator}-u={u}", ops, got, inputs, {"estimator": estimator}, expect, one))
+        cases.append(checked("kl", f"{estimator}-u={u}", ops, got, inputs, {"estimator": estimator}, expect, one))
 
     add(verl_ops, "k3", 2.5, {"kl": 8.682494, "grad": -11.182494})
     add(verl_ops, "k3", 2.7, {"kl": 10.0, "grad": 0.0})
@@ -268,7 +268,7 @@ def whiten() -> list[Case]:
     errors = []
     for item in (empty, one):
         try:
-            verl_ops.masked_whiten(_t([1.0, 2.0], item), item.mask_tensor())
+            verl_ops.masked_whiten(tensor([1.0, 2.0], item), item.mask_tensor())
         except ValueError as error:
             errors.append(
                 Case(
@@ -287,7 +287,7 @@ def whiten() -> list[Case]:
 
 def aggregate() -> list[Case]:
     empty = Grid("empty", 1, 2, (0, 0))
-    got = verl_ops.aggregate(_t([1.0, 2.0], empty), empty.mask_tensor(), "token-sum")
+    got = verl_ops.aggregate(tensor([1.0, 2.0], empty), empty.mask_tensor(), "token-sum")
     square, losses = Grid("square", 2, 2, (1, 0, 1, 1)), [1.0, 2.0, 3.0, 4.0]
     totals = {"global_tokens": 10, "global_sequences": 8, "ranks": 2, "scale_factor": 5}
     cases = []
@@ -298,14 +298,16 @@ def aggregate() -> list[Case]:
         ("seq-mean-token-sum-norm", 0.4),
         ("seq-mean-token-mean", 1.125),
     ):
-        whole = verl_ops.aggregate(_t(losses, square), square.mask_tensor(), mode, **totals)
+        whole = verl_ops.aggregate(tensor(losses, square), square.mask_tensor(), mode, **totals)
         params = {"mode": mode} | totals
         cases.append(
-            _case("aggregate", f"global-{mode}", verl_ops, whole, {"losses": losses}, params, {"value": value}, square)
+            checked(
+                "aggregate", f"global-{mode}", verl_ops, whole, {"losses": losses}, params, {"value": value}, square
+            )
         )
     return [
         *cases,
-        _case(
+        checked(
             "aggregate",
             "empty-token-sum",
             verl_ops,

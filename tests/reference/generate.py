@@ -14,11 +14,26 @@ import torch
 
 import differences
 import fixture16
+import fixture16_catalogue
 import golden
 import worked
-from suites import advantage, divergence, loss, metric, policy, reward
+from suites import advantage, divergence, estimators, loss, metric, policy, policy_losses, reward, rollout, textbook
 
-SUITES = (policy, divergence, reward, advantage, loss, metric, fixture16, worked)
+SUITES = (
+    policy,
+    divergence,
+    reward,
+    advantage,
+    estimators,
+    loss,
+    policy_losses,
+    rollout,
+    metric,
+    textbook,
+    fixture16,
+    fixture16_catalogue,
+    worked,
+)
 
 
 def sources() -> dict[str, str]:

@@ -5,6 +5,7 @@ pub mod generate;
 pub mod golden;
 pub mod naive;
 pub mod poison;
+pub mod profiles;
 pub mod tolerance;
 
 /// The README's example, as a test.

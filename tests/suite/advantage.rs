@@ -13,11 +13,11 @@ use crate::{
     reward::DIVISORS,
 };
 
-const ACROSS: [Across; 2] = [Across::StepOver, Across::ZeroStep];
-const SINGLETONS: [Singleton; 3] = [Singleton::Zero, Singleton::Raw, Singleton::Undefined];
+pub(crate) const ACROSS: [Across; 2] = [Across::StepOver, Across::ZeroStep];
+pub(crate) const SINGLETONS: [Singleton; 3] = [Singleton::Zero, Singleton::Raw, Singleton::Undefined];
 
 /// Exact in both types, so that the textbook discounts by the same number.
-fn discount(random: &mut Random) -> f64 {
+pub(crate) fn discount(random: &mut Random) -> f64 {
     random.pick(&[0.0, 0.5, 0.9375, 0.984375, 1.0])
 }
 

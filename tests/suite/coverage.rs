@@ -7,7 +7,11 @@ use std::{
 
 use tokenwise_tests::formulas::{Golden, Shader, FORMULAS};
 
-const STAGES: [&str; 6] = ["policy", "divergence", "reward", "advantage", "loss", "metric"];
+/// All but `control`, which exports state machines and no function.
+const STAGES: [&str; 7] = ["policy", "divergence", "reward", "advantage", "rollout", "loss", "metric"];
+
+/// Functions that say how long a scratch slice has to be, and compute nothing else.
+const SIZES: [&str; 1] = ["optimal_baseline_columns"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -47,7 +51,7 @@ fn exported(stage: &str) -> Vec<String> {
         let items =
             items.split_once("::{").map_or_else(|| items.rsplit("::").next().unwrap_or(items), |(_, list)| list);
         for name in items.split([',', '{', '}']).map(str::trim).filter(|name| !hidden && !name.is_empty()) {
-            if name.chars().all(|c| c.is_lowercase() || c == '_' || c.is_ascii_digit()) {
+            if !SIZES.contains(&name) && name.chars().all(|c| c.is_lowercase() || c == '_' || c.is_ascii_digit()) {
                 names.push(name.to_string());
             }
         }

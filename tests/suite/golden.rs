@@ -13,6 +13,10 @@ fn every_case_passes() {
     let report = run(golden()).unwrap();
     assert_eq!(report.failed(), 0, "{report}");
     assert!(report.passed() > 1000, "only {} cases were found", report.passed());
+    let page = include_str!("../golden/COVERAGE.md");
+    let hint =
+        "run `cargo run -p tokenwise-tests --bin golden -- tests/golden --coverage` and put the table into COVERAGE.md";
+    assert!(page.ends_with(&report.coverage()), "{hint}");
 }
 
 /// What the runner says of one case that differs in `change` from a right one.

@@ -69,7 +69,13 @@ pub(crate) fn policy_input<R: Number>(flat: &Flat<R>) -> PolicyLossInput<'_, R> 
         log_probs: flat.column(Column::LogProbs),
         old_log_probs: flat.column(Column::OldLogProbs),
         advantages: flat.column(Column::Advantages),
+        weights: None,
     }
+}
+
+/// The same with rollout weights, if so chosen.
+pub(crate) fn weighed_input<R: Number>(flat: &Flat<R>, weighed: bool) -> PolicyLossInput<'_, R> {
+    PolicyLossInput { weights: weighed.then(|| flat.column(Column::Weights)), ..policy_input(flat) }
 }
 
 pub(crate) fn value_input<R: Number>(flat: &Flat<R>) -> ValueLossInput<'_, R> {
@@ -122,23 +128,22 @@ pub(crate) struct Surrogate;
 impl Case for Surrogate {
     const FORMULA: Formula = Formula::Surrogate;
     const SEQUENCES_ALONE: bool = false;
-    type Config = (Weighing, Option<f64>);
+    type Config = (Weighing, Option<f64>, bool);
     fn config(random: &mut Random) -> Self::Config {
-        (Weighing::new(random), random.pick(&[None, Some(0.5), Some(20.0)]))
+        (Weighing::new(random), random.pick(&[None, Some(0.5), Some(20.0)]), random.below(2) == 0)
     }
-    fn run<R: Number>(flat: &Flat<R>, (weighing, log_ratio_bound): Self::Config) -> Result<Outcome<R>> {
+    fn run<R: Number>(flat: &Flat<R>, (weighing, log_ratio_bound, weighed): Self::Config) -> Result<Outcome<R>> {
         let mut grad = unwritten(flat.tokens());
         let loss = weighing.with(flat, |aggregate| {
             let config = SurrogateConfig { log_ratio_bound, aggregate };
-            surrogate(&flat.batch(), policy_input(flat), &config, &mut grad)
+            surrogate(&flat.batch(), weighed_input(flat, weighed), &config, &mut grad)
         })?;
         Ok(Outcome::tokens([grad]).and([loss]))
     }
-    fn naive(flat: &Flat<f64>, (weighing, log_ratio_bound): Self::Config) -> Outcome<f64> {
-        let PolicyLossInput { log_probs, old_log_probs, advantages } = policy_input(flat);
+    fn naive(flat: &Flat<f64>, (weighing, log_ratio_bound, weighed): Self::Config) -> Outcome<f64> {
         let (loss, grad) = weighing.with(flat, |aggregate| {
             let config = SurrogateConfig { log_ratio_bound, aggregate };
-            textbook::surrogate(tokens(flat), log_probs, old_log_probs, advantages, &config)
+            textbook::surrogate(tokens(flat), weighed_input(flat, weighed), &config)
         });
         Outcome::tokens([grad]).and([loss])
     }
@@ -148,6 +153,7 @@ impl Case for Surrogate {
 pub(crate) struct PpoChoice {
     pub(crate) weighing: Weighing,
     pub(crate) config: PpoConfig<'static>,
+    pub(crate) weighed: bool,
 }
 
 pub(crate) struct PpoClip;
@@ -165,21 +171,20 @@ impl Case for PpoClip {
             reported_kl: random.pick(&[ReportedKl::Bounded, ReportedKl::Unbounded]),
             aggregate: Aggregate::default(),
         };
-        PpoChoice { weighing: Weighing::new(random), config }
+        PpoChoice { weighing: Weighing::new(random), config, weighed: random.below(2) == 0 }
     }
-    fn run<R: Number>(flat: &Flat<R>, PpoChoice { weighing, config }: PpoChoice) -> Result<Outcome<R>> {
+    fn run<R: Number>(flat: &Flat<R>, PpoChoice { weighing, config, weighed }: PpoChoice) -> Result<Outcome<R>> {
         let mut grad = unwritten(flat.tokens());
         let result = weighing.with(flat, |aggregate| {
-            ppo_clip(&flat.batch(), policy_input(flat), &PpoConfig { aggregate, ..config }, &mut grad)
+            ppo_clip(&flat.batch(), weighed_input(flat, weighed), &PpoConfig { aggregate, ..config }, &mut grad)
         })?;
         let numbers = [result.loss, result.clip_fraction, result.clip_fraction_lower, result.kl];
         Ok(Outcome::tokens([grad]).and(numbers))
     }
-    fn naive(flat: &Flat<f64>, PpoChoice { weighing, config }: PpoChoice) -> Outcome<f64> {
-        let PolicyLossInput { log_probs, old_log_probs, advantages } = policy_input(flat);
+    fn naive(flat: &Flat<f64>, PpoChoice { weighing, config, weighed }: PpoChoice) -> Outcome<f64> {
         let (result, grad) = weighing.with(flat, |aggregate| {
             let config = PpoConfig { aggregate, ..config };
-            textbook::ppo_clip(tokens(flat), log_probs, old_log_probs, advantages, &config)
+            textbook::ppo_clip(tokens(flat), weighed_input(flat, weighed), &config)
         });
         let metrics = [result.clip_fraction, result.clip_fraction_lower, result.kl];
         Outcome::tokens([grad]).and([[result.loss].as_slice(), &none_if_empty(flat, metrics)].concat())

@@ -8,16 +8,26 @@
 )]
 
 mod advantage;
+mod baselines;
 mod case;
 mod coverage;
 mod divergence;
 mod errors;
 mod golden;
+mod groups;
 mod layout;
 mod loss;
 mod metric;
+mod names;
 mod numbers;
 mod policy;
+mod policy_loss;
+mod profiles;
 mod properties;
+mod returns;
 mod reward;
+mod rollout;
+mod rows;
+mod shaping;
 mod textbook;
+mod traps;

@@ -1,12 +1,14 @@
 //! **Stage 4 of 7 — advantage.**
 
+mod group;
+mod trace;
+
 use tokenwise::advantage as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
 use crate::{
-    array::{zeros, Real},
-    batch::OwnedGroups,
-    call::{array, arrays, call, call_free, call_one, Size},
+    array::Real,
+    call::{array, arrays, call, call_one, Size},
     config,
     error::Result,
     export::export,
@@ -23,8 +25,6 @@ export! {
     uniform_credit(batch, scores) => uniformCredit, uniformCreditF64;
     last_k_credit(batch, scores, k) => lastKCredit, lastKCreditF64;
     attention_credit(batch, input) => attentionCredit, attentionCreditF64;
-    group_relative(groups, scores, config) => groupRelative, groupRelativeF64;
-    leave_one_out(groups, scores, config) => leaveOneOut, leaveOneOutF64;
     broadcast(batch, values) => broadcast, broadcastF64;
     sequence_sums(batch, rewards) => sequenceSums, sequenceSumsF64;
     whiten(batch, values, config) => whiten, whitenF64;
@@ -77,24 +77,6 @@ fn attention_credit<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue
     let inputs = arrays::<R, 2>(input, ["scores", "weights"])?;
     call_one(batch, inputs, Size::Tokens, &mut |batch, [scores, weights], [out]| {
         core::attention_credit(batch, core::AttentionInput { scores, weights }, out)
-    })
-}
-
-fn group_relative<R: Real>(groups: &JsValue, scores: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::group(config)?);
-    let groups = groups.view()?;
-    let mut scratch = zeros(groups.count())?;
-    call_free::<R, 1>(array("scores", scores)?, &mut |[scores], out| {
-        core::group_relative(&groups, scores, &config, &mut scratch, out)
-    })
-}
-
-fn leave_one_out<R: Real>(groups: &JsValue, scores: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::leave_one_out(config)?);
-    let groups = groups.view()?;
-    let mut scratch = zeros(groups.count())?;
-    call_free::<R, 1>(array("scores", scores)?, &mut |[scores], out| {
-        core::leave_one_out(&groups, scores, &config, &mut scratch, out)
     })
 }
 

@@ -46,24 +46,6 @@ export interface AttentionInput<A> {
   weights: A;
 }
 
-/** The conventions of {@link groupRelative}. */
-export interface GroupConfig {
-  /** Divided by the deviation of the group (default, GRPO), or not (Dr. GRPO). */
-  scale?: "standard-deviation" | "unit";
-  /** Default "sample". */
-  spread?: Spread;
-  /** Added to the deviation; default 1e-6. */
-  epsilon?: number;
-  /** Default "zero". */
-  singleton?: Singleton;
-}
-
-/** The conventions of {@link leaveOneOut}. */
-export interface LeaveOneOutConfig {
-  /** Default "zero". */
-  singleton?: Singleton;
-}
-
 /** The conventions of {@link whiten}. */
 export interface WhitenConfig {
   /** Default "sample". */
@@ -116,16 +98,6 @@ export function lastKCreditF64(batch: Batch, scores: Float64Array, k: number): F
 export function attentionCredit(batch: Batch, input: AttentionInput<Float32Array>): Float32Array;
 /** {@link attentionCredit} in f64. */
 export function attentionCreditF64(batch: Batch, input: AttentionInput<Float64Array>): Float64Array;
-
-/** Scores of one prompt's samples, compared with each other (GRPO). `A_i = (s_i − mean_j s_j) / (std_j s_j + ε)` */
-export function groupRelative(groups: Groups, scores: Float32Array, config?: GroupConfig): Float32Array;
-/** {@link groupRelative} in f64. */
-export function groupRelativeF64(groups: Groups, scores: Float64Array, config?: GroupConfig): Float64Array;
-
-/** Each score against the mean of the prompt's other samples (RLOO). `A_i = s_i − mean_{j≠i} s_j` */
-export function leaveOneOut(groups: Groups, scores: Float32Array, config?: LeaveOneOutConfig): Float32Array;
-/** {@link leaveOneOut} in f64. */
-export function leaveOneOutF64(groups: Groups, scores: Float64Array, config?: LeaveOneOutConfig): Float64Array;
 
 /** One number per sequence laid on each of its kept tokens. `out[i, t] = values_i` */
 export function broadcast(batch: Batch, values: Float32Array): Float32Array;

@@ -1,6 +1,7 @@
 //! Typed arrays: copied in, fresh ones out.
 
 use js_sys::{Float32Array, Float64Array, Uint32Array, Uint8Array};
+use tokenwise::Error;
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::error::{no_memory, wrong_type, Result};
@@ -52,6 +53,23 @@ impl Real for f64 {}
 /// A copy of an array that a call was handed.
 pub(crate) fn read<T: Element>(parameter: &str, value: &JsValue) -> Result<Vec<T>> {
     T::copied(value).unwrap_or_else(|| Err(wrong_type(parameter, T::ARRAY, value)))
+}
+
+/// A copy of an array of flags: a `Uint8Array` of 0 and 1.
+pub(crate) fn flags(parameter: &'static str, value: &JsValue) -> Result<Vec<bool>> {
+    let bytes: Vec<u8> = read(parameter, value)?;
+    match bytes.iter().position(|&byte| byte > 1) {
+        Some(index) => {
+            let got = f64::from(bytes[index]);
+            Err(Error::Entry { what: parameter, index, must_be: "0 or 1", got }.into())
+        }
+        None => Ok(bytes.into_iter().map(|byte| byte == 1).collect()),
+    }
+}
+
+/// A fresh `Uint8Array` of 0 and 1.
+pub(crate) fn flag_array(flags: &[bool]) -> JsValue {
+    u8::array(&flags.iter().map(|&flag| u8::from(flag)).collect::<Vec<_>>())
 }
 
 /// Room for an output. Memory that cannot be had is an error, not a trap.

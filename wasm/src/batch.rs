@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use js_sys::TypeError;
-use tokenwise::{Error, Groups, Layout, Mask};
+use tokenwise::{Groups, Layout, Mask};
 use wasm_bindgen::{convert::TryFromJsValue, prelude::wasm_bindgen, JsCast, JsValue};
 
 use crate::{
-    array::read,
+    array::{flags, read},
     error::{freed, wrong_type, Result},
     object::{size, Fields},
 };
@@ -76,12 +76,7 @@ impl Batch {
 
 impl Batch {
     fn checked(layout: OwnedLayout, mask: &JsValue) -> Result<Self> {
-        let bytes: Vec<u8> = read("mask", mask)?;
-        if let Some(index) = bytes.iter().position(|&byte| byte > 1) {
-            let got = f64::from(bytes[index]);
-            return Err(Error::Entry { what: "mask", index, must_be: "0 or 1", got }.into());
-        }
-        let owned = Owned { layout, mask: bytes.into_iter().map(|byte| byte == 1).collect() };
+        let owned = Owned { layout, mask: flags("mask", mask)? };
         owned.view()?;
         Ok(Self(Rc::new(owned)))
     }
@@ -90,15 +85,7 @@ impl Batch {
 impl Owned {
     /// The batch that a call was handed. Arguments typed as `Batch` would be checked by the glue, whose errors are not ours.
     pub(crate) fn read(value: &JsValue) -> Result<Rc<Self>> {
-        let shared = value.unchecked_ref::<Handle>().share().map_err(|thrown| {
-            // no method to call: not a batch; a method that throws: a batch without memory behind it
-            if thrown.is_instance_of::<TypeError>() {
-                wrong_type("batch", "a Batch", value)
-            } else {
-                freed("batch")
-            }
-        })?;
-        Batch::try_from_js_value(shared).map(|batch| batch.0).map_err(|_| wrong_type("batch", "a Batch", value))
+        shared::<Batch>("batch", "a Batch", value).map(|batch| batch.0)
     }
 
     /// The core's batch.
@@ -116,9 +103,22 @@ impl OwnedLayout {
     }
 }
 
+/// A second handle to an object of ours that a call was handed.
+pub(crate) fn shared<T: TryFromJsValue>(parameter: &str, expected: &str, value: &JsValue) -> Result<T> {
+    let shared = value.unchecked_ref::<Handle>().share().map_err(|thrown| {
+        // no method to call: not of ours; a method that throws: one without memory behind it
+        if thrown.is_instance_of::<TypeError>() {
+            wrong_type(parameter, expected, value)
+        } else {
+            freed(parameter, expected)
+        }
+    })?;
+    T::try_from_js_value(shared).map_err(|_| wrong_type(parameter, expected, value))
+}
+
 #[wasm_bindgen]
 extern "C" {
-    /// Any value, called as if it were a batch.
+    /// Any value, called as if it were an object of ours.
     type Handle;
 
     #[wasm_bindgen(method, catch, js_name = "clone")]
@@ -151,6 +151,7 @@ pub(crate) enum OwnedGroups {
 }
 
 impl OwnedGroups {
+    #[inline(never)]
     pub(crate) fn read(parameter: &str, value: &JsValue) -> Result<Self> {
         let fields = Fields::input(parameter, value)?;
         if fields.get("sizes")?.is_undefined() {
@@ -161,6 +162,7 @@ impl OwnedGroups {
         fields.array("sizes").map(Self::Sizes)
     }
 
+    #[inline(never)]
     pub(crate) fn view(&self) -> tokenwise::Result<Groups<'_>> {
         match self {
             Self::Ids(ids) => Groups::from_ids(ids),

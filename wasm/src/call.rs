@@ -5,7 +5,7 @@
 use wasm_bindgen::JsValue;
 
 use crate::{
-    array::{read, zeros, Real},
+    array::{flag_array, read, zeros, Real},
     batch::Owned,
     error::Result,
     object::Fields,
@@ -28,6 +28,10 @@ pub(crate) type Kernel<'k, R, const IN: usize, const OUT: usize> =
 
 /// The same without a batch.
 pub(crate) type FreeKernel<'k, R, const IN: usize> = &'k mut dyn FnMut([&[R]; IN], &mut [R]) -> tokenwise::Result<()>;
+
+/// A call of the core that writes one flag per token.
+pub(crate) type MaskKernel<'k, R, const IN: usize> =
+    &'k mut dyn FnMut(&tokenwise::Batch<'_>, [&[R]; IN], &mut [bool]) -> tokenwise::Result<()>;
 
 /// The fields of an input object as arrays.
 #[inline(never)]
@@ -88,4 +92,27 @@ pub(crate) fn call_free<R: Real, const IN: usize>(
     let mut output = zeros(inputs.first().map_or(0, Vec::len))?;
     kernel(inputs.each_ref().map(Vec::as_slice), &mut output)?;
     Ok(R::array(&output))
+}
+
+/// Runs a kernel that gives numbers only.
+pub(crate) fn measure<R: Real, const IN: usize>(
+    batch: &JsValue,
+    inputs: [Vec<R>; IN],
+    kernel: Kernel<'_, R, IN, 0>,
+) -> Result<()> {
+    call(batch, inputs, Size::Tokens, kernel).map(|[]| ())
+}
+
+/// Runs a kernel that gives a mask: 0 or 1 for every token slot.
+#[inline(never)]
+pub(crate) fn call_mask<R: Real, const IN: usize>(
+    batch: &JsValue,
+    inputs: [Vec<R>; IN],
+    kernel: MaskKernel<'_, R, IN>,
+) -> Result<JsValue> {
+    let batch = Owned::read(batch)?;
+    let batch = batch.view()?;
+    let mut keep = zeros(batch.tokens())?;
+    kernel(&batch, inputs.each_ref().map(Vec::as_slice), &mut keep)?;
+    Ok(flag_array(&keep))
 }

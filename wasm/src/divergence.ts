@@ -30,6 +30,20 @@ export interface KlExactGradientInput<A> extends KlExactInput<A> {
   gradKl: A;
 }
 
+/** What {@link klImportanceWeighted} reads. */
+export interface KlWeightedInput<A> extends KlInput<A> {
+  /** Log-probabilities of the policy that sampled. */
+  oldLogProbs: A;
+}
+
+/** Which weight and which estimate. */
+export interface KlWeightedConfig {
+  /** Default "token". */
+  weight?: "token" | "sequence" | "token-bounded" | "token-finite" | "score-function";
+  /** Default k3, its own gradient, unbounded. */
+  kl?: KlConfig;
+}
+
 /**
  * Per-token estimate of how far the policy has moved from the reference.
  * `d = log π − log π_ref`; k1: `d`, abs: `|d|`, k2: `d²/2`, k3: `e^{−d} − 1 + d`
@@ -58,4 +72,22 @@ export function klExactGradient(
 /** {@link klExactGradient} in f64. */
 export function klExactGradientF64(
   batch: Batch, input: KlExactGradientInput<Float64Array>, config?: PolicyConfig,
+): Float64Array;
+
+/** KL from tokens that an older policy drew, as an estimate for the policy of now. `w · k(d)` */
+export function klImportanceWeighted(
+  batch: Batch, input: KlWeightedInput<Float32Array>, config?: KlWeightedConfig,
+): Float32Array;
+/** {@link klImportanceWeighted} in f64. */
+export function klImportanceWeightedF64(
+  batch: Batch, input: KlWeightedInput<Float64Array>, config?: KlWeightedConfig,
+): Float64Array;
+
+/** The gradient to the log-probabilities from that to each token's weighted KL. `g_t w k'(d_t) + g_t w k(d_t)` */
+export function klImportanceWeightedGradient(
+  batch: Batch, input: KlWeightedInput<Float32Array> & { gradKl: Float32Array }, config?: KlWeightedConfig,
+): Float32Array;
+/** {@link klImportanceWeightedGradient} in f64. */
+export function klImportanceWeightedGradientF64(
+  batch: Batch, input: KlWeightedInput<Float64Array> & { gradKl: Float64Array }, config?: KlWeightedConfig,
 ): Float64Array;

@@ -111,10 +111,11 @@ pub(crate) fn unknown_choice(parameter: &str, got: &str, allowed: &[&str]) -> Re
     refused("choice", parameter, JsValue::UNDEFINED, allowed.into(), got.into(), &message)
 }
 
-/// A batch after `free()`: code `freed`.
-pub(crate) fn freed(parameter: &str) -> Refused {
-    let message = [parameter, ": expected a Batch, got one that was freed"].concat();
-    refused("freed", parameter, JsValue::UNDEFINED, "a Batch".into(), "a freed Batch".into(), &message)
+/// An object of ours after `free()`: code `freed`.
+pub(crate) fn freed(parameter: &str, expected: &str) -> Refused {
+    let message = [parameter, ": expected ", expected, ", got one that was freed"].concat();
+    let got = ["a freed", expected.get(1..).unwrap_or_default()].concat();
+    refused("freed", parameter, JsValue::UNDEFINED, expected.into(), got.into(), &message)
 }
 
 /// More memory than there is: code `memory`.

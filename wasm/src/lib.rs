@@ -16,11 +16,15 @@ mod export;
 mod object;
 
 mod advantage;
+mod control;
 mod divergence;
 mod loss;
 mod math;
 mod metric;
 mod policy;
 mod reward;
+mod rollout;
+mod state;
 
 pub use batch::Batch;
+pub use state::{Histogram, RoleBaselines, RunningMoments};

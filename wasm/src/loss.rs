@@ -1,5 +1,7 @@
 //! **Stage 5 of 7 — loss.**
 
+mod policy;
+
 use tokenwise::loss as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
@@ -7,10 +9,10 @@ use crate::{
     array::{zeros, Element, Real},
     batch::{Owned, OwnedGroups},
     call::{array, arrays, call, Size},
-    config::{self, OwnedAggregate},
+    config::{self, nested_aggregate, OwnedAggregate, TOKEN_MEAN},
     error::Result,
     export::export,
-    object::{object, Fields},
+    object::object,
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -19,14 +21,12 @@ const TYPES: &str = include_str!("loss.ts");
 export! {
     aggregate(batch, losses, config) => aggregate, aggregateF64;
     group_tokens(batch, groups) => groupTokens;
-    surrogate(batch, input, config) => surrogate, surrogateF64;
-    ppo_clip(batch, input, config) => ppoClip, ppoClipF64;
     value_loss(batch, input, config) => valueLoss, valueLossF64;
     entropy_bonus(batch, entropy, config) => entropyBonus, entropyBonusF64;
 }
 
 fn aggregate<R: Real>(batch: &JsValue, losses: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = OwnedAggregate::read("config", config)?;
+    let aggregate = OwnedAggregate::read("config", config, TOKEN_MEAN)?;
     let (config, mut loss) = (aggregate.view()?, 0.0);
     let inputs = array::<R>("losses", losses)?;
     let [weights] = call(batch, inputs, Size::Tokens, &mut |batch, [losses], [weights]| {
@@ -46,38 +46,8 @@ fn group_tokens(batch: &JsValue, groups: &JsValue) -> Result<JsValue> {
     Ok(u32::array(&counts))
 }
 
-fn surrogate<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config)?;
-    let (config, mut loss) = (config::surrogate(config, aggregate.view()?)?, 0.0);
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "advantages"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [log_probs, old_log_probs, advantages], [grad]| {
-        let input = core::PolicyLossInput { log_probs, old_log_probs, advantages };
-        loss = core::surrogate(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([("loss", loss.into()), ("grad", grad)])
-}
-
-fn ppo_clip<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config)?;
-    let (config, mut result) = (config::ppo(config, aggregate.view()?)?, core::PpoLoss::default());
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "advantages"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [log_probs, old_log_probs, advantages], [grad]| {
-        let input = core::PolicyLossInput { log_probs, old_log_probs, advantages };
-        result = core::ppo_clip(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([
-        ("loss", result.loss.into()),
-        ("clipFraction", result.clip_fraction.into()),
-        ("clipFractionLower", result.clip_fraction_lower.into()),
-        ("kl", result.kl.into()),
-        ("grad", grad),
-    ])
-}
-
 fn value_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config)?;
+    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
     let (config, mut result) = (config::value(config, aggregate.view()?)?, core::ValueLoss::default());
     let inputs = arrays::<R, 3>(input, ["predictions", "values", "returns"])?;
     let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [predictions, values, returns], [grad]| {
@@ -89,7 +59,7 @@ fn value_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Re
 }
 
 fn entropy_bonus<R: Real>(batch: &JsValue, entropy: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config)?;
+    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
     let (config, mut loss) = (config::entropy_bonus(config, aggregate.view()?)?, 0.0);
     let inputs = array::<R>("entropy", entropy)?;
     let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [entropy], [grad]| {
@@ -97,12 +67,4 @@ fn entropy_bonus<R: Real>(batch: &JsValue, entropy: &JsValue, config: &JsValue) 
         Ok(())
     })?;
     object([("loss", loss.into()), ("grad", grad)])
-}
-
-/// The field `aggregate` of a loss's config, read first because the config borrows it.
-fn nested_aggregate(config: &JsValue) -> Result<OwnedAggregate> {
-    if config.is_undefined() {
-        return OwnedAggregate::read("aggregate", config);
-    }
-    OwnedAggregate::read("aggregate", &Fields::input("config", config)?.get("aggregate")?)
 }

@@ -43,59 +43,10 @@ export interface AggregateOutput<A> {
   weights: A;
 }
 
-/** What the policy losses read. */
-export interface PolicyLossInput<A> {
-  /** Log-probabilities of the policy being trained. */
-  logProbs: A;
-  /** Log-probabilities of the policy that sampled; constants. */
-  oldLogProbs: A;
-  /** Constants. */
-  advantages: A;
-}
-
-/** How {@link surrogate} is computed. */
-export interface SurrogateConfig {
-  /** Log-ratios are bounded to ± this; default null, none. */
-  logRatioBound?: number | null;
-  /** Default the mean over tokens. */
-  aggregate?: Aggregate;
-}
-
-/** A second bound: none (default), `c` where the advantage is negative (verl: 3), or δ for both signs (TRL). */
-export type DualClip = "off" | { negativeOnly: number } | { bothSigns: number };
-
-/** How {@link ppoClip} clips and aggregates. */
-export interface PpoConfig {
-  /** ε⁻; default 0.2. */
-  clipLow?: number;
-  /** ε⁺; default 0.2 (DAPO: 0.28). */
-  clipHigh?: number;
-  /** Default "off". */
-  dualClip?: DualClip;
-  /** Log-ratios are bounded to ± this; default 20, null for none. */
-  logRatioBound?: number | null;
-  /** Default the mean over tokens. */
-  aggregate?: Aggregate;
-  /** What the means of the metrics divide by; default "count". */
-  divisor?: Divisor;
-  /** Which log-ratio the reported KL averages; default "bounded". */
-  reportedKl?: "bounded" | "unbounded";
-}
-
 /** A loss and its gradient. */
 export interface LossOutput<A> {
   loss: number;
   grad: A;
-}
-
-/** What {@link ppoClip} gives. */
-export interface PpoOutput<A> extends LossOutput<A> {
-  /** Share of tokens that the clip holds. */
-  clipFraction: number;
-  /** Share of tokens that the dual clip holds. */
-  clipFractionLower: number;
-  /** Mean of `log π_old − log π`. */
-  kl: number;
 }
 
 /** What {@link valueLoss} reads. */
@@ -141,20 +92,6 @@ export function aggregateF64(batch: Batch, losses: Float64Array, config?: Aggreg
 
 /** Kept tokens of each prompt in one batch. `out_p = Σ_{i of prompt p} n_i` */
 export function groupTokens(batch: Batch, groups: Groups): Uint32Array;
-
-/** What TRPO maximises and PPO clips, as a loss. `ρ_t = exp(log π_t − log π_old,t)`, `loss = −Agg_t ρ_t A_t` */
-export function surrogate(
-  batch: Batch, input: PolicyLossInput<Float32Array>, config?: SurrogateConfig,
-): LossOutput<Float32Array>;
-/** {@link surrogate} in f64. */
-export function surrogateF64(
-  batch: Batch, input: PolicyLossInput<Float64Array>, config?: SurrogateConfig,
-): LossOutput<Float64Array>;
-
-/** Clipped surrogate loss; `grad` is ∂loss/∂logProbs. `loss = −Agg_t min(ρ_t A_t, clip(ρ_t, 1 − ε⁻, 1 + ε⁺) A_t)` */
-export function ppoClip(batch: Batch, input: PolicyLossInput<Float32Array>, config?: PpoConfig): PpoOutput<Float32Array>;
-/** {@link ppoClip} in f64. */
-export function ppoClipF64(batch: Batch, input: PolicyLossInput<Float64Array>, config?: PpoConfig): PpoOutput<Float64Array>;
 
 /**
  * The critic's squared error, the larger of clipped and unclipped; `grad` is ∂loss/∂predictions.

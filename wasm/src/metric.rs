@@ -1,15 +1,17 @@
 //! **Stage 6 of 7 — metric.**
 
+mod distribution;
+
 use tokenwise::{divergence::KlInput, metric as core};
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
 use crate::{
     array::Real,
-    call::{array, arrays, call, Kernel, Size},
+    call::{array, arrays, measure},
     config,
     error::Result,
     export::export,
-    object::{object, Fields},
+    object::{numbers, object, Fields},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -172,17 +174,8 @@ fn sums<R: Real>(batch: &JsValue, input: &JsValue) -> Result<core::Analysis> {
     Ok(sums)
 }
 
-/// Runs a kernel that writes no array.
-fn measure<R: Real, const IN: usize>(
-    batch: &JsValue,
-    inputs: [Vec<R>; IN],
-    kernel: Kernel<'_, R, IN, 0>,
-) -> Result<()> {
-    call(batch, inputs, Size::Tokens, kernel).map(|[]| ())
-}
-
 fn entries(analysis: &core::Analysis) -> Result<JsValue> {
-    object(analysis.entries().map(|(key, value)| (key, value.into())))
+    numbers(&mut analysis.entries().into_iter())
 }
 
 fn read_moments(parameter: &str, value: &JsValue) -> Result<core::Moments> {
@@ -239,6 +232,6 @@ fn write_analysis(analysis: &core::Analysis) -> Result<JsValue> {
 }
 
 /// A count as a number: exact below 2⁵³, and no array is that long.
-fn count(count: u64) -> JsValue {
+pub(crate) fn count(count: u64) -> JsValue {
     JsValue::from_f64(count as f64)
 }

@@ -60,6 +60,15 @@ impl<'a> Fields<'a> {
         read(key, &self.get(key)?)
     }
 
+    /// An array that need not be there.
+    pub(crate) fn optional_array<T: Element>(&self, key: &str) -> Result<Option<Vec<T>>> {
+        let value = self.get(key)?;
+        if value.is_undefined() {
+            return Ok(None);
+        }
+        read(key, &value).map(Some)
+    }
+
     /// A required number.
     pub(crate) fn number(&self, key: &str) -> Result<f64> {
         number(key, &self.get(key)?)
@@ -104,6 +113,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    pub(crate) fn size_or(&self, key: &str, default: usize) -> Result<usize> {
+        let value = self.get(key)?;
+        if value.is_undefined() {
+            Ok(default)
+        } else {
+            size(key, &value)
+        }
+    }
+
     pub(crate) fn count_or(&self, key: &str, default: u64) -> Result<u64> {
         let value = self.get(key)?;
         if value.is_undefined() {
@@ -130,6 +148,32 @@ impl<'a> Fields<'a> {
             None => Err(unknown_choice(key, &name, names)),
         }
     }
+}
+
+/// Reads an enum whose variants have fields: `kind` says which variant, the other keys are its numbers. None for `undefined`.
+#[inline(never)]
+pub(crate) fn tagged(parameter: &str, value: &JsValue, kinds: &[(&str, &[&str])]) -> Result<Option<(usize, [f64; 4])>> {
+    if value.is_undefined() {
+        return Ok(None);
+    }
+    let fields = Fields::input(parameter, value)?;
+    let names: Vec<&str> = kinds.iter().map(|&(name, _)| name).collect();
+    let Some(kind) = fields.chosen("kind", &names)? else {
+        return Err(wrong_type("kind", &names.join(" | "), &JsValue::UNDEFINED));
+    };
+    let keys = kinds.get(kind).map_or(&[] as &[&str], |&(_, keys)| keys);
+    Fields::config(parameter, value, &[&["kind"], keys].concat())?;
+    let mut numbers = [0.0; 4];
+    for (number, key) in numbers.iter_mut().zip(keys) {
+        *number = fields.number(key)?;
+    }
+    Ok(Some((kind, numbers)))
+}
+
+/// The name of a choice.
+pub(crate) fn name_of<T: Choice + PartialEq>(choice: T) -> &'static str {
+    let index = T::VALUES.iter().position(|&value| value == choice);
+    index.and_then(|index| T::NAMES.get(index).copied()).unwrap_or_default()
 }
 
 /// A number; NaN and the infinities are for the core to judge.
@@ -159,6 +203,12 @@ fn whole(parameter: &str, value: &JsValue, most: f64) -> Result<u64> {
 /// A fresh object.
 pub(crate) fn object<const N: usize>(fields: [(&str, JsValue); N]) -> Result<JsValue> {
     assembled(&fields)
+}
+
+/// A fresh object of named numbers.
+#[inline(never)]
+pub(crate) fn numbers(entries: &mut dyn Iterator<Item = (&'static str, f64)>) -> Result<JsValue> {
+    assembled(&entries.map(|(key, value)| (key, value.into())).collect::<Vec<_>>())
 }
 
 /// Apart from [`object`], so that its code exists once.

@@ -6,8 +6,8 @@ export const root = fileURLToPath(new URL("../..", import.meta.url));
 export const folder = process.env.TOKENWISE_WASM ?? join(root, "target/wasm/node");
 export const tokenwise = await import(pathToFileURL(join(folder, "tokenwise.js")).href);
 
-/** Everything that can be called but `Batch`. */
-export const functions = Object.keys(tokenwise).filter((name) => typeof tokenwise[name] === "function" && name !== "Batch");
+/** Everything that can be called but the classes, which have capitals. */
+export const functions = Object.keys(tokenwise).filter((name) => typeof tokenwise[name] === "function" && /^[a-z]/.test(name));
 
 /** Both precisions: the suffix of the functions, the array they read and write, and what rounding may cost. */
 export const precisions = [

@@ -11,7 +11,8 @@ import { folder, functions } from "./load.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 const compiler = join(here, "node_modules/typescript/bin/tsc");
-const sample = readFileSync(join(here, "sample.ts"), "utf8");
+const files = ["sample.ts", "sample-rollout.ts"].map((name) => join(here, name));
+const sample = files.map((file) => readFileSync(file, "utf8")).join("\n");
 const missing = !existsSync(compiler) && process.env.CI !== "true";
 const skip = missing ? "TypeScript is not installed: npm ci in wasm/tests" : false;
 if (missing) console.warn(`SKIPPED: ${skip}`);
@@ -29,7 +30,7 @@ test("the sample compiles under --strict", { skip }, () => {
         strict: true, noEmit: true, target: "ES2022", module: "nodenext", moduleResolution: "nodenext", lib: ["ES2022"],
         exactOptionalPropertyTypes: true, types: [], paths: { tokenwise: [join(folder, "tokenwise.d.ts")] },
       },
-      files: [join(here, "sample.ts")],
+      files,
     };
     const config = join(scratch, "tsconfig.json");
     writeFileSync(config, JSON.stringify(options));

@@ -1,7 +1,7 @@
 use super::Across;
 use crate::{
     error::{check_len, check_unit, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     real::Real,
 };
 
@@ -91,30 +91,45 @@ pub fn gae<R: Real>(
     let gamma = R::narrow(config.gamma);
     let decay = R::narrow(config.gamma * config.lambda);
     for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
-        let (rewards, values) = (row.of(input.rewards), row.of(input.values));
+        let values = row.of(input.values);
         let (advantages, returns) = (row.of_mut(output.advantages), row.of_mut(output.returns));
-        let (mut next_value, mut next_advantage) = (bootstrap, R::zero());
-        let mut seen_kept = false;
-        // A_t needs A_{t+1}
-        for t in (0..row.keep.len()).rev() {
-            if row.keep[t] {
-                seen_kept = true;
-                let delta = rewards[t] + gamma * next_value - values[t];
-                next_advantage = delta + decay * next_advantage;
-                next_value = values[t];
-                advantages[t] = next_advantage;
-                returns[t] = next_advantage + values[t];
-            } else {
-                if seen_kept && config.across == Across::ZeroStep {
-                    next_advantage = gamma * next_value + decay * next_advantage;
-                    next_value = R::zero();
-                }
-                advantages[t] = R::zero();
-                returns[t] = R::zero();
-            }
-        }
+        row_advantages(&row, &input, bootstrap, (gamma, decay), config.across, |t, advantage| {
+            advantages[t] = advantage.unwrap_or(R::zero());
+            returns[t] = advantage.map_or(R::zero(), |advantage| advantage + values[t]);
+        });
     }
     Ok(())
+}
+
+/// The recursion over one sequence: `write` gets every slot, from the last to the first, with `None` where it is dropped.
+#[inline(always)]
+pub(super) fn row_advantages<R: Real>(
+    row: &Row<'_>,
+    input: &GaeInput<'_, R>,
+    bootstrap: R,
+    (gamma, decay): (R, R),
+    across: Across,
+    mut write: impl FnMut(usize, Option<R>),
+) {
+    let (rewards, values) = (row.of(input.rewards), row.of(input.values));
+    let (mut next_value, mut next_advantage) = (bootstrap, R::zero());
+    let mut seen_kept = false;
+    // A_t needs A_{t+1}
+    for t in (0..row.keep.len()).rev() {
+        if row.keep[t] {
+            seen_kept = true;
+            let delta = rewards[t] + gamma * next_value - values[t];
+            next_advantage = delta + decay * next_advantage;
+            next_value = values[t];
+            write(t, Some(next_advantage));
+        } else {
+            if seen_kept && across == Across::ZeroStep {
+                next_advantage = gamma * next_value + decay * next_advantage;
+                next_value = R::zero();
+            }
+            write(t, None);
+        }
+    }
 }
 
 /// The checks of [`gae`], for the crates that compute it elsewhere and must refuse the same calls.
@@ -132,10 +147,4 @@ pub fn check_gae<R: Real>(
     check_len("returns", output.returns, batch.tokens())?;
     check_unit("gamma", config.gamma)?;
     check_unit("lambda", config.lambda)
-}
-
-/// First slot of each sequence, in order, for the same crates.
-#[doc(hidden)]
-pub fn sequence_starts<'a>(batch: &Batch<'a>) -> impl Iterator<Item = usize> + 'a {
-    batch.rows().map(|row| row.start)
 }

@@ -1,6 +1,7 @@
 use crate::{
-    error::{check_len, check_not_negative, Result},
-    layout::{Batch, Groups},
+    error::{check_len, check_not_negative, Error, Result},
+    groups::Groups,
+    layout::Batch,
     math::sqrt,
     real::Real,
     reduce::map_row,
@@ -20,7 +21,19 @@ pub enum Singleton {
     Undefined,
 }
 
-/// Whether group advantages are divided by the group's spread.
+impl Singleton {
+    /// The advantage of a lone score that is not divided.
+    #[inline]
+    pub(super) fn alone(self, score: f64) -> f64 {
+        match self {
+            Self::Zero => 0.0,
+            Self::Raw => score,
+            Self::Undefined => f64::NAN,
+        }
+    }
+}
+
+/// What group advantages are divided by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GroupScale {
     /// Divided by the standard deviation of the group (GRPO).
@@ -28,12 +41,14 @@ pub enum GroupScale {
     StandardDeviation,
     /// Not divided (Dr. GRPO).
     Unit,
+    /// Divided by the standard deviation of the raw scores of the whole batch (TRL 1.16 `scale_rewards="batch"`).
+    BatchDeviation,
 }
 
 /// The conventions of [`group_relative`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupConfig {
-    /// Whether to divide by the group's spread; default yes.
+    /// What to divide by; default the group's spread.
     pub scale: GroupScale,
     /// Variance divided by `n − 1` (default) or `n`.
     pub spread: Spread,
@@ -73,7 +88,8 @@ pub struct LeaveOneOutConfig {
 /// `scratch` not one per group; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
 ///
 /// **Reference.** Shao et al. 2024, arXiv:2402.03300, §4.1.2; Dr. GRPO: Liu et al. 2025, arXiv:2503.20783. All divide by the sample
-/// deviation; ε is 1e-6 in verl 0.9.1 (`Singleton::Raw`), 1e-4 in TRL 1.16 (`Zero`), 1e-9 in OpenRLHF 0.11 (`Undefined`).
+/// deviation; ε is 1e-6 in verl 0.9.1 (`Singleton::Raw`), 1e-4 in TRL 1.16 (`Zero`), 1e-9 in OpenRLHF 0.11 (`Undefined`). TRL's
+/// `scale_rewards` is `StandardDeviation` ("group"), [`GroupScale::BatchDeviation`] ("batch") or `Unit` ("none").
 ///
 /// # Example
 ///
@@ -97,27 +113,63 @@ pub fn group_relative<R: Real>(
     check_groups(groups, scores, scratch, out)?;
     check_not_negative("epsilon", config.epsilon)?;
     group_moments(groups, scores, scratch);
+    let batch_deviation = batch_deviation(scratch, config.scale, config.spread)?;
+    // verl keeps the deviation of 1 in single precision whatever the scores' type, and adds ε there
+    let lone = f64::from((1.0 + config.epsilon) as f32);
     for ((group, &score), out) in groups.ids().zip(scores).zip(out) {
-        let moments = &scratch[group];
-        let (mean, divisor) = if moments.count < 2 {
-            match config.singleton {
-                Singleton::Zero => (score.widen(), 1.0),
-                // verl keeps this deviation of 1 in single precision whatever the scores' type, and adds ε there
-                Singleton::Raw => (0.0, f64::from((1.0 + config.epsilon) as f32)),
-                Singleton::Undefined => (f64::NAN, 1.0),
-            }
-        } else {
-            (moments.mean, sqrt(moments.variance(config.spread, Divisor::Count)?) + config.epsilon)
-        };
-        let centred = score.widen() - mean;
-        *out = R::narrow(match config.scale {
-            GroupScale::Unit => centred,
-            // equal scores with ε = 0: 0 rather than 0 / 0
-            GroupScale::StandardDeviation if centred == 0.0 => 0.0,
-            GroupScale::StandardDeviation => centred / divisor,
-        });
+        *out = R::narrow(relative(score.widen(), &scratch[group], config, lone, batch_deviation)?);
     }
     Ok(())
+}
+
+/// One score against its group; `lone` divides a raw score on its own.
+pub(super) fn relative(
+    score: f64,
+    moments: &Moments,
+    config: &GroupConfig,
+    lone: f64,
+    batch_deviation: f64,
+) -> Result<f64> {
+    let (mean, deviation) = if moments.count < 2 {
+        match config.singleton {
+            Singleton::Zero => (score, 1.0),
+            Singleton::Raw => (0.0, lone),
+            Singleton::Undefined => (f64::NAN, 1.0),
+        }
+    } else if config.scale == GroupScale::StandardDeviation {
+        (moments.mean, sqrt(moments.variance(config.spread, Divisor::Count)?) + config.epsilon)
+    } else {
+        (moments.mean, 1.0)
+    };
+    let centred = score - mean;
+    Ok(match config.scale {
+        GroupScale::Unit => centred,
+        // equal scores with ε = 0: 0 rather than 0 / 0
+        _ if centred == 0.0 => 0.0,
+        GroupScale::StandardDeviation => centred / deviation,
+        GroupScale::BatchDeviation => centred / (batch_deviation + config.epsilon),
+    })
+}
+
+/// The deviation of all scores, where it is asked for; 0 of too few.
+pub(super) fn batch_deviation(groups: &[Moments], scale: GroupScale, spread: Spread) -> Result<f64> {
+    if scale != GroupScale::BatchDeviation {
+        return Ok(0.0);
+    }
+    let all = merged(groups);
+    if all.count < spread.needs() {
+        return Ok(0.0);
+    }
+    Ok(sqrt(all.variance(spread, Divisor::Count)?))
+}
+
+/// The moments of all scores.
+pub(super) fn merged(groups: &[Moments]) -> Moments {
+    let mut all = Moments::default();
+    for moments in groups {
+        all.merge(moments);
+    }
+    all
 }
 
 /// Each score against the mean of the prompt's other samples (RLOO).
@@ -160,11 +212,7 @@ pub fn leave_one_out<R: Real>(
         let moments = &scratch[group];
         let size = moments.count as f64;
         *out = if moments.count < 2 {
-            match config.singleton {
-                Singleton::Zero => R::zero(),
-                Singleton::Raw => score,
-                Singleton::Undefined => R::nan(),
-            }
+            R::narrow(config.singleton.alone(score.widen()))
         } else {
             R::narrow((score.widen() - moments.mean) * (size / (size - 1.0)))
         };
@@ -249,14 +297,23 @@ multiversion! {
     }
 }
 
-fn check_groups<R>(groups: &Groups<'_>, scores: &[R], scratch: &[Moments], out: &[R]) -> Result<()> {
+/// Refuses groups that are not of the batch's sequences.
+pub(super) fn check_sequences(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
+    if groups.sequences() == batch.sequences() {
+        Ok(())
+    } else {
+        Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
+    }
+}
+
+pub(super) fn check_groups<R>(groups: &Groups<'_>, scores: &[R], scratch: &[Moments], out: &[R]) -> Result<()> {
     check_len("scores", scores, groups.sequences())?;
     check_len("scratch", scratch, groups.count())?;
     check_len("out", out, groups.sequences())
 }
 
 /// Three passes over the scores: the means, their correction, then the squared deviations.
-fn group_moments<R: Real>(groups: &Groups<'_>, scores: &[R], scratch: &mut [Moments]) {
+pub(super) fn group_moments<R: Real>(groups: &Groups<'_>, scores: &[R], scratch: &mut [Moments]) {
     scratch.fill(Moments::default());
     for (group, &score) in groups.ids().zip(scores) {
         scratch[group].count += 1;
@@ -276,5 +333,24 @@ fn group_moments<R: Real>(groups: &Groups<'_>, scores: &[R], scratch: &mut [Mome
     for (group, &score) in groups.ids().zip(scores) {
         let deviation = score.widen() - scratch[group].mean;
         scratch[group].m2 += deviation * deviation;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_batch_deviation_is_that_of_the_raw_scores() {
+        let groups = Groups::contiguous(&[2, 2, 1]).unwrap();
+        let config = GroupConfig { scale: GroupScale::BatchDeviation, epsilon: 0.0, ..Default::default() };
+        let (mut scratch, mut out) = ([Moments::default(); 3], [9.0; 5]);
+        // mean 2, squared deviations 4 + 0 + 0 + 4 + 0 over 4
+        group_relative(&groups, &[0.0, 2.0, 2.0, 4.0, 2.0], &config, &mut scratch, &mut out).unwrap();
+        let unit = 1.0 / sqrt(2.0);
+        assert_eq!(out, [-unit, unit, -unit, unit, 0.0]);
+        let groups = Groups::contiguous(&[1]).unwrap();
+        group_relative(&groups, &[3.0], &config, &mut scratch[..1], &mut out[..1]).unwrap();
+        assert_eq!(out[0], 0.0);
     }
 }

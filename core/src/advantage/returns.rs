@@ -1,6 +1,6 @@
 use crate::{
     error::{check_len, check_unit, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     real::Real,
 };
 
@@ -81,22 +81,35 @@ pub fn discounted_returns<R: Real>(
     check_unit("gamma", config.gamma)?;
     let gamma = R::narrow(config.gamma);
     for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
-        let (rewards, out) = (row.of(input.rewards), row.of_mut(out));
-        let mut ahead = bootstrap;
-        let mut seen_kept = false;
-        // G_t needs G_{t+1}
-        for t in (0..row.keep.len()).rev() {
-            out[t] = if row.keep[t] {
-                seen_kept = true;
-                ahead = rewards[t] + gamma * ahead;
-                ahead
-            } else {
-                if seen_kept && config.across == Across::ZeroStep {
-                    ahead = gamma * ahead;
-                }
-                R::zero()
-            };
-        }
+        row_returns(&row, input.rewards, bootstrap, gamma, config.across, out);
     }
     Ok(())
+}
+
+/// The recursion over one sequence.
+#[inline(always)]
+pub(super) fn row_returns<R: Real>(
+    row: &Row<'_>,
+    rewards: &[R],
+    bootstrap: R,
+    gamma: R,
+    across: Across,
+    out: &mut [R],
+) {
+    let (rewards, out) = (row.of(rewards), row.of_mut(out));
+    let mut ahead = bootstrap;
+    let mut seen_kept = false;
+    // G_t needs G_{t+1}
+    for t in (0..row.keep.len()).rev() {
+        out[t] = if row.keep[t] {
+            seen_kept = true;
+            ahead = rewards[t] + gamma * ahead;
+            ahead
+        } else {
+            if seen_kept && across == Across::ZeroStep {
+                ahead = gamma * ahead;
+            }
+            R::zero()
+        };
+    }
 }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, Result},
+    error::{check_len, check_not_negative, Error, Result},
     layout::Batch,
     math::sqrt,
     real::Real,
@@ -65,7 +65,7 @@ pub struct WhitenConfig {
     pub center: Center,
     /// Whether values are divided by their spread; default yes.
     pub scale: Scale,
-    /// What means divide by; default the exact count.
+    /// What means divide by; default the exact count. In `f32` both are the exact count, as verl's 1e-8 vanishes there.
     pub divisor: Divisor,
 }
 
@@ -118,32 +118,106 @@ impl Default for WhitenConfig {
 pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, out: &mut [R]) -> Result<()> {
     check_len("values", values, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
-    check_not_negative("epsilon", config.epsilon)?;
-    let moments = Moments::of(batch, values)?;
-    let mean = moments.mean_by(config.divisor)?;
-    let inverse = match config.scale {
-        Scale::StandardDeviation => {
-            let variance = moments.variance(config.spread, config.divisor)?;
-            let deviation = config.place.deviation(variance, config.epsilon);
-            // a constant input with ε = 0: 0 · 0 rather than 0 / 0
-            if deviation == 0.0 {
-                0.0
-            } else {
-                1.0 / deviation
-            }
-        }
-        Scale::Unit => 1.0,
-    };
-    let back = if config.center == Center::KeepMean { mean } else { 0.0 };
-    rescale(batch, values, mean, inverse, back, out);
+    check_whiten(batch, config)?;
+    rescale(batch, values, Rescale::new::<R>(&Moments::of(batch, values)?, config)?, out);
     Ok(())
 }
 
-multiversion! {
-    fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], mean: f64, inverse: f64, back: f64, out: &mut [R]) -> () {
-        for row in batch.rows() {
-            // in f64: a mean far from 0 would cost f32 the digits that matter
-            map_row(&row, [values], [&mut *out], |[x]| ([R::narrow((x.widen() - mean) * inverse + back)], []));
+/// The errors of whitening that do not depend on the values, so that estimators can refuse a call before they write.
+pub(super) fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<()> {
+    check_not_negative("epsilon", config.epsilon)?;
+    if batch.kept() == 0 {
+        return Err(Error::EmptyMask);
+    }
+    let needed = config.spread.needs() as usize;
+    if config.scale == Scale::StandardDeviation && batch.kept() < needed {
+        return Err(Error::TooFew { what: "variance", needed, got: batch.kept() });
+    }
+    Ok(())
+}
+
+/// As [`whiten`], into the values themselves, with the same bits.
+pub(super) fn whiten_in_place<R: Real>(batch: &Batch<'_>, values: &mut [R], config: &WhitenConfig) -> Result<()> {
+    let rescale = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
+    for row in batch.rows() {
+        for (value, &keep) in row.of_mut(values).iter_mut().zip(row.keep) {
+            *value = if keep { rescale.of(*value) } else { R::zero() };
         }
+    }
+    Ok(())
+}
+
+/// What whitening does to each value.
+#[derive(Clone, Copy)]
+struct Rescale {
+    mean: f64,
+    inverse: f64,
+    back: f64,
+}
+
+impl Rescale {
+    fn new<R: Real>(moments: &Moments, config: &WhitenConfig) -> Result<Self> {
+        // n + 1e-8 in single precision is n; kept in f64 it would be divided by √ε, and constants would not become 0
+        let vanishes = R::narrow(1.0 + 1e-8) == R::one();
+        let divisor = if vanishes { Divisor::Count } else { config.divisor };
+        let mean = moments.mean_by(divisor)?;
+        let inverse = match config.scale {
+            Scale::StandardDeviation => {
+                let variance = moments.variance(config.spread, divisor)?;
+                let deviation = config.place.deviation(variance, config.epsilon);
+                // a constant input with ε = 0: 0 · 0 rather than 0 / 0
+                if deviation == 0.0 {
+                    0.0
+                } else {
+                    1.0 / deviation
+                }
+            }
+            Scale::Unit => 1.0,
+        };
+        Ok(Self { mean, inverse, back: if config.center == Center::KeepMean { mean } else { 0.0 } })
+    }
+
+    /// In f64: a mean far from 0 would cost f32 the digits that matter.
+    #[inline(always)]
+    fn of<R: Real>(self, x: R) -> R {
+        R::narrow((x.widen() - self.mean) * self.inverse + self.back)
+    }
+}
+
+multiversion! {
+    fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], rescale: Rescale, out: &mut [R]) -> () {
+        for row in batch.rows() {
+            map_row(&row, [values], [&mut *out], |[x]| ([rescale.of(x)], []));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Mask};
+
+    #[test]
+    fn a_constant_gives_zeros_in_single_precision_whatever_the_divisor() {
+        let batch = Batch::new(Layout::padded(1, 7).unwrap(), Mask::new(&[true; 7])).unwrap();
+        let config = WhitenConfig { divisor: Divisor::CountPlusEpsilon, ..Default::default() };
+        let mut out = [9.0_f32; 7];
+        whiten(&batch, &[0.8863_f32; 7], &config, &mut out).unwrap();
+        assert!(out.iter().all(|x| x.abs() < 2e-6));
+        // in double precision verl's 1e-8 is there, and seen
+        let mut out = [9.0_f64; 7];
+        whiten(&batch, &[0.8863; 7], &config, &mut out).unwrap();
+        assert!(out.iter().all(|x| x.abs() > 1e-6));
+    }
+
+    #[test]
+    fn in_place_has_the_same_bits() {
+        let keep: Vec<bool> = (0..40).map(|i| i % 7 != 3).collect();
+        let batch = Batch::new(Layout::padded(2, 20).unwrap(), Mask::new(&keep)).unwrap();
+        let mut values: Vec<f32> = (0..40).map(|i| if i % 7 == 3 { f32::NAN } else { (i * i % 11) as f32 }).collect();
+        let mut out = vec![9.0; 40];
+        whiten(&batch, &values, &WhitenConfig::default(), &mut out).unwrap();
+        whiten_in_place(&batch, &mut values, &WhitenConfig::default()).unwrap();
+        assert_eq!(out, values);
     }
 }

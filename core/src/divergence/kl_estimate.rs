@@ -177,7 +177,7 @@ pub(crate) fn value_of<R: Real>(config: &KlConfig, d: R) -> R {
 }
 
 #[inline(always)]
-fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
+pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
     if config.gradient == KlGradient::StraightThrough {
         return d;
     }

@@ -2,7 +2,12 @@
 
 mod kl_estimate;
 mod kl_exact;
+mod kl_weighted;
 
 pub(crate) use kl_estimate::value_of as kl_value;
 pub use kl_estimate::{kl_estimate, kl_gradient, KlBounds, KlConfig, KlEstimator, KlGradient, KlInput};
 pub use kl_exact::{kl_exact, kl_exact_gradient, KlExactGradientInput, KlExactInput};
+pub use kl_weighted::{
+    kl_importance_weighted, kl_importance_weighted_gradient, KlWeight, KlWeightedConfig, KlWeightedGradientInput,
+    KlWeightedInput,
+};

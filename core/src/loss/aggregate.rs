@@ -1,6 +1,7 @@
 use crate::{
     error::{check_config, check_len, check_positive, Error, Result},
-    layout::{Batch, Groups, Row},
+    groups::Groups,
+    layout::{Batch, Row},
     real::Real,
     reduce::{map_row, Sum},
     simd::multiversion,

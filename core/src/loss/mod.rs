@@ -1,14 +1,43 @@
 //! **Stage 5 of 7 — loss.** Reads log-probabilities, advantages and returns, writes one loss and its gradient.
 
 mod aggregate;
+mod cispo;
+mod clip_cov;
+mod covariance;
+mod dppo;
+mod dro;
 mod entropy_bonus;
+mod gmpo;
+mod gspo;
+mod gvpo;
+mod kl_cov;
+mod positive_nll;
 mod ppo_clip;
+mod reinforce;
+mod sapo;
 mod surrogate;
+mod token;
+mod topr;
 mod value;
+mod vespo;
 
 pub use aggregate::{aggregate, group_tokens, Aggregate, AggregateMode, Counts, EmptyRows, GlobalCounts};
+pub use cispo::{cispo, tis_loss, CispoBounds, CispoConfig, TisLossConfig};
+pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig};
+pub use dppo::{dppo_kl, dppo_tv, DppoConfig};
+pub use dro::{dro, DroConfig};
 pub use entropy_bonus::{entropy_bonus, EntropyBonusConfig};
+pub use gmpo::{gmpo, GmpoConfig};
+pub use gspo::{gspo, luspo, GspoConfig, GspoForm, LuspoConfig};
+pub use gvpo::{gvpo, GvpoConfig};
+pub use kl_cov::{kl_cov, KlCovConfig};
+pub use positive_nll::positive_nll;
 pub(crate) use ppo_clip::Clip;
-pub use ppo_clip::{ppo_clip, DualClip, PpoConfig, PpoLoss, ReportedKl};
+pub use ppo_clip::{ppo_clip, DualClip, PpoConfig, ReportedKl};
+pub use reinforce::{reinforce, ReinforceConfig};
+pub use sapo::{sapo, SapoConfig};
 pub use surrogate::{surrogate, PolicyLossInput, SurrogateConfig};
+pub use token::PolicyLoss;
+pub use topr::{topr, ToprConfig};
 pub use value::{value_loss, ValueConfig, ValueFactor, ValueLoss, ValueLossInput};
+pub use vespo::{vespo, VespoConfig, VespoLoss};

@@ -1,14 +1,12 @@
 use super::{
-    aggregate::Plan,
     surrogate::{check_bound, Ratio},
-    Aggregate, PolicyLossInput,
+    token::{evaluate, Token, TokenLoss},
+    Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
     error::{check_config, check_not_negative, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
-    simd::multiversion,
     statistics::Divisor,
 };
 
@@ -67,19 +65,6 @@ impl Default for PpoConfig<'_> {
     }
 }
 
-/// A policy loss and what is logged beside it. The means are over the kept tokens of the batch at hand; 0 if there are none.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct PpoLoss {
-    /// The aggregated loss.
-    pub loss: f64,
-    /// Share of tokens that the clip holds.
-    pub clip_fraction: f64,
-    /// Share of tokens that the dual clip holds.
-    pub clip_fraction_lower: f64,
-    /// Mean of `log π_old − log π`.
-    pub kl: f64,
-}
-
 /// Clipped surrogate loss. Returns the loss and its metrics, writes ∂loss/∂log_probs into `grad`.
 ///
 /// ```text
@@ -114,6 +99,7 @@ pub struct PpoLoss {
 ///         log_probs: &[0.0, math::ln(2.0), f64::NAN, 0.0],        // the second token's ratio is 2
 ///         old_log_probs: &[0.0, 0.0, f64::NAN, 0.0],
 ///         advantages: &[1.0, 3.0, f64::NAN, -1.0],
+///         weights: None,
 ///     },
 ///     &PpoConfig { clip_high: 0.5, ..Default::default() },
 ///     &mut grad,
@@ -128,15 +114,35 @@ pub fn ppo_clip<R: Real>(
     input: PolicyLossInput<'_, R>,
     config: &PpoConfig<'_>,
     grad: &mut [R],
-) -> Result<PpoLoss> {
+) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
     let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
-    let (loss, [clipped, lower, kl]) =
-        evaluate(batch, input, &clip.rounded(), R::narrow(bound), config.reported_kl, &plan, grad);
-    let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / config.divisor.of(batch.kept() as f64) };
-    Ok(PpoLoss { loss, clip_fraction: mean(clipped), clip_fraction_lower: mean(lower), kl: mean(kl) })
+    let formula = Clipping { clip: clip.rounded(), bound: R::narrow(bound), reported: config.reported_kl };
+    Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
+}
+
+struct Clipping<R> {
+    clip: Clip<R>,
+    bound: R,
+    reported: ReportedKl,
+}
+
+impl<R: Real> TokenLoss<R> for Clipping<R> {
+    #[inline(always)]
+    fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
+        let log_ratio = log_prob - old_log_prob;
+        let ratio = Ratio::new(log_ratio, self.bound);
+        let token = self.clip.token(ratio.ratio, advantage);
+        Token {
+            loss: token.loss,
+            slope: if token.flat | ratio.beyond { R::zero() } else { -advantage * ratio.ratio },
+            held: token.held,
+            held_below: token.held_by_dual,
+            kl: if self.reported == ReportedKl::Bounded { -ratio.log_ratio } else { -log_ratio },
+        }
+    }
 }
 
 /// The bounds of the clip as numbers of a type.
@@ -157,7 +163,7 @@ pub(crate) struct Clipped<R> {
     /// The dual clip was.
     pub(crate) held_by_dual: bool,
     /// The loss does not depend on the ratio here.
-    flat: bool,
+    pub(crate) flat: bool,
 }
 
 impl Clip<f64> {
@@ -212,34 +218,5 @@ impl<R: Real> Clip<R> {
             held_by_dual: above_dual & (negative | self.both_signs),
             flat: (negative & flat_below) | (!negative & flat_above),
         }
-    }
-}
-
-multiversion! {
-    fn evaluate<R: Real>(
-        batch: &Batch<'_>, input: PolicyLossInput<'_, R>, clip: &Clip<R>, bound: R, reported: ReportedKl, plan: &Plan<'_>, grad: &mut [R],
-    ) -> (f64, [f64; 3]) {
-        let mut loss = Sum::default();
-        let mut metrics = [Sum::default(); 3];
-        for (row, weight) in plan.rows(batch) {
-            let w = R::narrow(weight);
-            let inputs = [input.log_probs, input.old_log_probs, input.advantages];
-            let [sum, clipped, lower, kl] = map_row(&row, inputs, [&mut *grad], |[new, old, advantage]| {
-                let ratio = Ratio::new(new - old, bound);
-                let token = clip.token(ratio.ratio, advantage);
-                let slope = -advantage * ratio.ratio * w;
-                // a NaN loss has a NaN gradient, whatever the comparisons said
-                let gradient = if token.flat | ratio.beyond { R::zero() } else { slope };
-                let gradient = if token.loss.is_nan() { token.loss } else { gradient };
-                let log_ratio = if reported == ReportedKl::Bounded { ratio.log_ratio } else { new - old };
-                let count = |yes: bool| if yes { 1.0 } else { 0.0 };
-                ([gradient], [token.loss.widen(), count(token.held), count(token.held_by_dual), -log_ratio.widen()])
-            });
-            loss.add(weight * sum);
-            for (metric, part) in metrics.iter_mut().zip([clipped, lower, kl]) {
-                metric.add(part);
-            }
-        }
-        (loss.value(), metrics.map(Sum::value))
     }
 }

@@ -1,11 +1,13 @@
-use super::Aggregate;
+use super::{
+    token::{evaluate, Token, TokenLoss},
+    Aggregate,
+};
 use crate::{
     error::{check_len, check_positive, Result},
     layout::Batch,
     math::exp,
     real::Real,
-    reduce::{map_row, Sum},
-    simd::multiversion,
+    statistics::Divisor,
 };
 
 /// What the policy losses read, all action-aligned.
@@ -17,6 +19,8 @@ pub struct PolicyLossInput<'a, R> {
     pub old_log_probs: &'a [R],
     /// Advantages; constants.
     pub advantages: &'a [R],
+    /// A weight for each token's loss, such as a rollout correction; constants. `None` weighs every token 1.
+    pub weights: Option<&'a [R]>,
 }
 
 impl<R> PolicyLossInput<'_, R> {
@@ -24,6 +28,9 @@ impl<R> PolicyLossInput<'_, R> {
         check_len("log_probs", self.log_probs, batch.tokens())?;
         check_len("old_log_probs", self.old_log_probs, batch.tokens())?;
         check_len("advantages", self.advantages, batch.tokens())?;
+        if let Some(weights) = self.weights {
+            check_len("weights", weights, batch.tokens())?;
+        }
         check_len("grad", grad, batch.tokens())
     }
 }
@@ -89,7 +96,7 @@ pub struct SurrogateConfig<'a> {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, -0.5] };
+/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, -0.5], weights: None };
 /// let mut grad = [9.0; 3];
 /// assert_eq!(surrogate(&batch, input, &SurrogateConfig::default(), &mut grad)?, -0.25);
 /// assert_eq!(grad, [-0.5, 0.0, 0.25]);
@@ -104,24 +111,19 @@ pub fn surrogate<R: Real>(
     input.check(batch, grad)?;
     let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
-    Ok(evaluate(batch, input, bound, &plan, grad))
+    Ok(evaluate(batch, input, &Surrogate { bound: R::narrow(bound) }, &plan, Divisor::Count, grad).loss)
 }
 
-multiversion! {
-    fn evaluate<R: Real>(batch: &Batch<'_>, input: PolicyLossInput<'_, R>, bound: f64, plan: &super::aggregate::Plan<'_>, grad: &mut [R]) -> f64 {
-        let bound = R::narrow(bound);
-        let mut loss = Sum::default();
-        for (row, weight) in plan.rows(batch) {
-            let w = R::narrow(weight);
-            let inputs = [input.log_probs, input.old_log_probs, input.advantages];
-            let [sum] = map_row(&row, inputs, [&mut *grad], |[new, old, advantage]| {
-                let ratio = Ratio::new(new - old, bound);
-                let term = -advantage * ratio.ratio;
-                // a NaN loss has a NaN gradient, bound or not
-                ([if ratio.beyond & !term.is_nan() { R::zero() } else { w * term }], [term.widen()])
-            });
-            loss.add(weight * sum);
-        }
-        loss.value()
+struct Surrogate<R> {
+    bound: R,
+}
+
+impl<R: Real> TokenLoss<R> for Surrogate<R> {
+    #[inline(always)]
+    fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
+        let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
+        let loss = -advantage * ratio.ratio;
+        let slope = if ratio.beyond { R::zero() } else { loss };
+        Token { loss, slope, held: ratio.beyond, held_below: false, kl: -ratio.log_ratio }
     }
 }

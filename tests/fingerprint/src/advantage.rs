@@ -14,8 +14,27 @@ use crate::{
     hash::Value,
 };
 
-const ACROSS: [Across; 2] = [Across::StepOver, Across::ZeroStep];
-const SINGLETONS: [Singleton; 3] = [Singleton::Zero, Singleton::Raw, Singleton::Undefined];
+pub(crate) const ACROSS: [Across; 2] = [Across::StepOver, Across::ZeroStep];
+pub(crate) const SINGLETONS: [Singleton; 3] = [Singleton::Zero, Singleton::Raw, Singleton::Undefined];
+/// Of formulas that whiten at their end: verl's and OpenRLHF's.
+pub(crate) const WHITENINGS: [WhitenConfig; 2] = [
+    WhitenConfig {
+        spread: Spread::Sample,
+        epsilon: 1e-8,
+        place: EpsilonPlace::InsideRoot,
+        center: Center::Shift,
+        scale: Scale::StandardDeviation,
+        divisor: Divisor::CountPlusEpsilon,
+    },
+    WhitenConfig {
+        spread: Spread::Population,
+        epsilon: 1e-8,
+        place: EpsilonPlace::FloorVariance,
+        center: Center::Shift,
+        scale: Scale::StandardDeviation,
+        divisor: Divisor::Count,
+    },
+];
 
 pub(crate) fn discounted_returns<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     for across in ACROSS {

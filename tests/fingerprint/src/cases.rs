@@ -10,12 +10,16 @@ use crate::{
 
 /// Dense for 1, 2 and 9 sequences; two of the groups have one member only.
 const IDS: [u32; 9] = [0, 1, 0, 1, 1, 0, 3, 1, 2];
+/// The same without a group of one, but where there is one sequence only.
+const PAIRED: [u32; 9] = [0, 0, 1, 0, 1, 1, 0, 1, 1];
 const VOCAB: usize = 37;
 
 /// A batch with everything a token-wise formula may ask for; log-probabilities of three policies that differ slightly.
 pub(crate) struct Case<'a, R> {
     pub(crate) batch: Batch<'a>,
     pub(crate) groups: Groups<'a>,
+    /// Without a group of one where that can be.
+    pub(crate) paired: Groups<'a>,
     pub(crate) log_probs: &'a [R],
     pub(crate) old_log_probs: &'a [R],
     pub(crate) ref_log_probs: &'a [R],
@@ -108,6 +112,7 @@ pub(crate) fn tokens<R: Value>(formula: fn(&Case<'_, R>, &mut Out<'_, R>)) -> Re
         let case = Case {
             batch,
             groups: Groups::from_ids(&IDS[..sequences])?,
+            paired: Groups::from_ids(&PAIRED[..sequences])?,
             log_probs,
             old_log_probs,
             ref_log_probs,

@@ -82,9 +82,21 @@ impl Hashed for () {
     fn add_to(&self, _: &mut Hash) {}
 }
 
+impl Hashed for u32 {
+    fn add_to(&self, hash: &mut Hash) {
+        hash.bytes(&self.to_le_bytes());
+    }
+}
+
 impl Hashed for u64 {
     fn add_to(&self, hash: &mut Hash) {
         hash.bytes(&self.to_le_bytes());
+    }
+}
+
+impl Hashed for str {
+    fn add_to(&self, hash: &mut Hash) {
+        hash.bytes(self.as_bytes());
     }
 }
 
@@ -131,6 +143,13 @@ impl<T: Hashed + ?Sized> Hashed for &T {
 impl<T: Hashed, const N: usize> Hashed for [T; N] {
     fn add_to(&self, hash: &mut Hash) {
         self.as_slice().add_to(hash);
+    }
+}
+
+impl<A: Hashed, B: Hashed> Hashed for (A, B) {
+    fn add_to(&self, hash: &mut Hash) {
+        hash.add(&self.0);
+        hash.add(&self.1);
     }
 }
 

@@ -9,15 +9,22 @@
 #![forbid(unsafe_code)]
 
 mod advantage;
+mod advantage_group;
+mod advantage_trace;
 mod cases;
+mod control;
 mod divergence;
 mod hash;
 mod inputs;
 mod loss;
+mod loss_sequence;
+mod loss_token;
 mod math;
 mod metric;
 mod policy;
 mod reward;
+mod rollout;
+mod rollout_metric;
 mod shapes;
 mod statistics;
 
@@ -51,11 +58,38 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "kl_gradient": tokens(divergence::kl_gradient),
         "kl_exact": vocabulary(divergence::kl_exact),
         "kl_exact_gradient": vocabulary(divergence::kl_exact_gradient),
+        "kl_importance_weighted": tokens(divergence::kl_importance_weighted),
+        "kl_importance_weighted_gradient": tokens(divergence::kl_importance_weighted_gradient),
 
         "place_scores": tokens(reward::place_scores),
         "shape_rewards": tokens(reward::shape_rewards),
         "kl_in_reward": tokens(reward::kl_in_reward),
         "overlong_penalty": tokens(reward::overlong_penalty),
+        "repetition_penalty": tokens(reward::repetition_penalty),
+        "length_penalty_group": tokens(reward::length_penalty_group),
+        "kl_in_scores": tokens(reward::kl_in_scores),
+        "clipped_rewards": tokens(reward::clipped_rewards),
+        "stop_properly_penalty": tokens(reward::stop_properly_penalty),
+        "missing_eos_penalty": tokens(reward::missing_eos_penalty),
+        "reward_scale_clip": tokens(reward::reward_scale_clip),
+
+        "rollout_weights": tokens(rollout::rollout_weights),
+        "rollout_gate": tokens(rollout::rollout_gate),
+        "off_policy_sequence_mask": tokens(rollout::off_policy_sequence_mask),
+        "kl_mask": tokens(rollout::kl_mask),
+        "m2po_mask": tokens(rollout::m2po_mask),
+        "high_entropy_mask": tokens(rollout::high_entropy_mask),
+        "response_mask_from_eos": tokens(rollout::response_mask_from_eos),
+        "dynamic_sampling_filter": tokens(rollout::dynamic_sampling_filter),
+        "rollout_rejection": tokens(rollout::rollout_rejection),
+        "parse_rejection": tokens(rollout::parse_rejection),
+        "parse_weight_bound": tokens(rollout::parse_weight_bound),
+        "pf_ppo_weights": tokens(rollout::pf_ppo_weights),
+        "pf_ppo_indices": tokens(rollout::pf_ppo_indices),
+        "rollout_weight_metrics": tokens(rollout_metric::rollout_weight_metrics),
+        "rollout_rejection_metrics": tokens(rollout_metric::rollout_rejection_metrics),
+        "rollout_mismatch": tokens(rollout_metric::rollout_mismatch),
+        "probability_difference": tokens(rollout_metric::probability_difference),
 
         "discounted_returns": tokens(advantage::discounted_returns),
         "gae": tokens(advantage::gae),
@@ -68,13 +102,55 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "broadcast": tokens(advantage::broadcast),
         "sequence_sums": tokens(advantage::sequence_sums),
         "whiten": tokens(advantage::whiten),
+        "gae_decoupled": tokens(advantage_trace::gae_decoupled),
+        "td_lambda": tokens(advantage_trace::td_lambda),
+        "n_step_returns": tokens(advantage_trace::n_step_returns),
+        "upgo": tokens(advantage_trace::upgo),
+        "vtrace": tokens(advantage_trace::vtrace),
+        "retrace": tokens(advantage_trace::retrace),
+        "puffer_advantage": tokens(advantage_trace::puffer_advantage),
+        "remax": tokens(advantage_trace::remax),
+        "reinforce_plus_plus": tokens(advantage_trace::reinforce_plus_plus),
+        "opd_advantage": tokens(advantage_trace::opd_advantage),
+        "minillm_advantage": tokens(advantage_trace::minillm_advantage),
+        "length_weighted_baseline": tokens(advantage_group::length_weighted_baseline),
+        "gpg_advantage": tokens(advantage_group::gpg_advantage),
+        "best_of_group": tokens(advantage_group::best_of_group),
+        "leave_one_out_scaled": tokens(advantage_group::leave_one_out_scaled),
+        "max_rl": tokens(advantage_group::max_rl),
+        "normalize_scores": tokens(advantage_group::normalize_scores),
+        "decoupled_scores": tokens(advantage_group::decoupled_scores),
+        "gdpo": tokens(advantage_group::gdpo),
+        "reinforce_plus_plus_baseline": tokens(advantage_group::reinforce_plus_plus_baseline),
+        "role_baseline": tokens(advantage_group::role_baseline),
+        "optimal_token_baseline": tokens(advantage_group::optimal_token_baseline),
+        "tir_optimal_token_baseline": tokens(advantage_group::tir_optimal_token_baseline),
 
         "aggregate": tokens(loss::aggregate),
         "group_tokens": tokens(loss::group_tokens),
         "entropy_bonus": tokens(loss::entropy_bonus),
         "surrogate": tokens(loss::surrogate),
+        "surrogate_weighted": tokens(loss::surrogate_weighted),
         "ppo_clip": tokens(loss::ppo_clip),
+        "ppo_clip_weighted": tokens(loss::ppo_clip_weighted),
         "value_loss": tokens(loss::value_loss),
+        "reinforce": tokens(loss_token::reinforce),
+        "cispo": tokens(loss_token::cispo),
+        "tis_loss": tokens(loss_token::tis_loss),
+        "dppo_tv": tokens(loss_token::dppo_tv),
+        "dppo_kl": tokens(loss_token::dppo_kl),
+        "dro": tokens(loss_token::dro),
+        "sapo": tokens(loss_token::sapo),
+        "clip_cov": tokens(loss_token::clip_cov),
+        "clip_cov_selection": tokens(loss_token::clip_cov_selection),
+        "kl_cov": tokens(loss_token::kl_cov),
+        "gspo": tokens(loss_sequence::gspo),
+        "luspo": tokens(loss_sequence::luspo),
+        "gmpo": tokens(loss_sequence::gmpo),
+        "gvpo": tokens(loss_sequence::gvpo),
+        "topr": tokens(loss_sequence::topr),
+        "vespo": tokens(loss_sequence::vespo),
+        "positive_nll": tokens(loss_sequence::positive_nll),
 
         "mean": tokens(metric::mean),
         "variance": tokens(metric::variance),
@@ -83,5 +159,16 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "analysis": tokens(metric::analysis),
         "kl_means": tokens(metric::kl_means),
         "clip_fractions": tokens(metric::clip_fractions),
+        "effective_sample_size": tokens(metric::effective_sample_size),
+        "quantile": tokens(metric::quantile),
+        "row_sums": tokens(metric::row_sums),
+        "row_means": tokens(metric::row_means),
+        "row_normalize": tokens(metric::row_normalize),
+        "variance_proxy": tokens(metric::variance_proxy),
+        "running_moments": tokens(metric::running_moments),
+        "histogram": vocabulary(metric::histogram),
+
+        "fixed_kl": tokens(control::fixed_kl),
+        "adaptive_kl": tokens(control::adaptive_kl),
     }
 }

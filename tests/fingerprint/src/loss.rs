@@ -2,8 +2,8 @@
 
 use tokenwise::{
     loss::{
-        self, Aggregate, AggregateMode, Counts, DualClip, EmptyRows, EntropyBonusConfig, GlobalCounts, PolicyLossInput,
-        PpoConfig, PpoLoss, ReportedKl, SurrogateConfig, ValueConfig, ValueFactor, ValueLoss, ValueLossInput,
+        self, Aggregate, AggregateMode, Counts, DualClip, EmptyRows, EntropyBonusConfig, GlobalCounts, PolicyLoss,
+        PolicyLossInput, PpoConfig, ReportedKl, SurrogateConfig, ValueConfig, ValueFactor, ValueLoss, ValueLossInput,
     },
     Divisor,
 };
@@ -13,7 +13,7 @@ use crate::{
     hash::{Hash, Hashed, Value},
 };
 
-impl Hashed for PpoLoss {
+impl Hashed for PolicyLoss {
     fn add_to(&self, hash: &mut Hash) {
         hash.add(&[self.loss, self.clip_fraction, self.clip_fraction_lower, self.kl]);
     }
@@ -26,12 +26,22 @@ impl Hashed for ValueLoss {
 }
 
 impl<R> Case<'_, R> {
-    const fn policy_loss(&self) -> PolicyLossInput<'_, R> {
-        PolicyLossInput { log_probs: self.log_probs, old_log_probs: self.old_log_probs, advantages: self.advantages }
+    pub(crate) const fn policy_loss(&self) -> PolicyLossInput<'_, R> {
+        PolicyLossInput {
+            log_probs: self.log_probs,
+            old_log_probs: self.old_log_probs,
+            advantages: self.advantages,
+            weights: None,
+        }
+    }
+
+    /// Without weights and with them.
+    pub(crate) fn policy_losses(&self) -> [PolicyLossInput<'_, R>; 2] {
+        [self.policy_loss(), PolicyLossInput { weights: Some(self.weights), ..self.policy_loss() }]
     }
 }
 
-const PER_SEQUENCE: Aggregate<'static> = Aggregate {
+pub(crate) const PER_SEQUENCE: Aggregate<'static> = Aggregate {
     mode: AggregateMode::SequenceMeanTokenMean,
     counts: Counts::Local,
     empty_rows: EmptyRows::Counted,
@@ -76,14 +86,30 @@ pub(crate) fn entropy_bonus<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) 
 }
 
 pub(crate) fn surrogate<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    surrogates(case, case.policy_loss(), out);
+}
+
+pub(crate) fn surrogate_weighted<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    surrogates(case, case.policy_losses()[1], out);
+}
+
+fn surrogates<R: Value>(case: &Case<'_, R>, input: PolicyLossInput<'_, R>, out: &mut Out<'_, R>) {
     for (log_ratio_bound, aggregate) in [(None, Aggregate::default()), (Some(20.0), PER_SEQUENCE)] {
         let config = SurrogateConfig { log_ratio_bound, aggregate };
-        let result = loss::surrogate(&case.batch, case.policy_loss(), &config, out.a);
+        let result = loss::surrogate(&case.batch, input, &config, out.a);
         out.record(result);
     }
 }
 
 pub(crate) fn ppo_clip<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    clipped(case, case.policy_loss(), out);
+}
+
+pub(crate) fn ppo_clip_weighted<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    clipped(case, case.policy_losses()[1], out);
+}
+
+fn clipped<R: Value>(case: &Case<'_, R>, input: PolicyLossInput<'_, R>, out: &mut Out<'_, R>) {
     // narrow enough that the policies, which differ by up to a quarter, meet every branch
     let usual = PpoConfig { clip_low: 0.1, clip_high: 0.15, ..PpoConfig::default() };
     for config in [
@@ -92,7 +118,7 @@ pub(crate) fn ppo_clip<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
         PpoConfig { dual_clip: DualClip::BothSigns(3.0), divisor: Divisor::CountPlusEpsilon, ..usual },
         PpoConfig { log_ratio_bound: None, reported_kl: ReportedKl::Unbounded, ..usual },
     ] {
-        let result = loss::ppo_clip(&case.batch, case.policy_loss(), &config, out.a);
+        let result = loss::ppo_clip(&case.batch, input, &config, out.a);
         out.record(result);
     }
 }

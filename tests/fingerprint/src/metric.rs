@@ -5,14 +5,15 @@ use tokenwise::{
     loss::DualClip,
     metric::{
         self, Analysis, AnalysisInput, ClipConfig, ClipFractions, ExplainedVarianceConfig, ExplainedVarianceInput,
-        KlMeans, PairInput, RatioInput,
+        Histogram, KlMeans, PairInput, RatioInput, RunningMoments, VarianceProxy, VarianceProxyInput,
     },
-    Divisor, Spread,
+    Batch, Divisor, Layout, Mask, Result, Spread,
 };
 
 use crate::{
-    cases::{Case, Out},
+    cases::{Case, Out, VocabCase},
     hash::{Hash, Hashed, Value},
+    shapes::MOST,
 };
 
 const DIVISORS: [Divisor; 2] = [Divisor::Count, Divisor::CountPlusEpsilon];
@@ -34,6 +35,26 @@ impl Hashed for KlMeans {
 impl Hashed for ClipFractions {
     fn add_to(&self, hash: &mut Hash) {
         hash.add(&[self.clipped, self.low, self.high, self.dual]);
+    }
+}
+
+impl Hashed for VarianceProxy {
+    fn add_to(&self, hash: &mut Hash) {
+        hash.add(&self.entries().map(|(_, value)| value));
+    }
+}
+
+impl Hashed for RunningMoments {
+    fn add_to(&self, hash: &mut Hash) {
+        hash.add(&[self.count(), self.mean(), self.variance(), self.std()]);
+    }
+}
+
+impl Hashed for Histogram {
+    fn add_to(&self, hash: &mut Hash) {
+        hash.add(&self.count());
+        hash.add(&[0.0, 0.01, 0.25, 0.75, 0.99, 1.0, 2.0].map(|level| self.quantile(level)));
+        hash.add(&[self.p50(), self.p90()]);
     }
 }
 
@@ -84,4 +105,70 @@ pub(crate) fn clip_fractions<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>)
         let config = ClipConfig { clip_low: 0.1, clip_high: 0.15, dual_clip, divisor };
         out.record(metric::clip_fractions(&case.batch, input, &config));
     }
+}
+
+pub(crate) fn effective_sample_size<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    out.record([case.weights, case.rewards].map(|weights| metric::effective_sample_size(&case.batch, weights)));
+}
+
+pub(crate) fn quantile<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    for level in [0.0, 0.01, 0.3, 0.5, 0.9, 1.0, -1.0] {
+        out.record([case.rewards, case.weights].map(|values| metric::quantile(&case.batch, values, level)));
+    }
+}
+
+pub(crate) fn row_sums<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    let result = metric::row_sums(&case.batch, case.rewards, out.sequences);
+    out.record(result);
+}
+
+pub(crate) fn row_means<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    for divisor in DIVISORS {
+        let result = metric::row_means(&case.batch, case.rewards, divisor, out.sequences);
+        out.record(result);
+    }
+}
+
+pub(crate) fn row_normalize<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    for floor in [1e-8, 10.0, 0.0] {
+        let result = metric::row_normalize(&case.batch, case.rewards, floor, out.a);
+        out.record(result);
+    }
+}
+
+pub(crate) fn variance_proxy<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    for weights in [None, Some(case.weights)] {
+        for gradient_norm in [0.3, 30.0] {
+            let input = VarianceProxyInput {
+                old_log_probs: case.old_log_probs,
+                sum_pi_squared: case.weights,
+                advantages: case.advantages,
+                weights,
+            };
+            out.record(DIVISORS.map(|divisor| metric::variance_proxy(&case.batch, input, gradient_norm, divisor)));
+        }
+    }
+}
+
+pub(crate) fn running_moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    let mut running = RunningMoments::default();
+    for values in [case.scores, &[], &case.bootstrap[..1], case.bootstrap] {
+        let result = running.update(values).map(|(mean, std)| [mean, std]);
+        out.record((result, running));
+    }
+}
+
+/// Of logits, all kept: two histograms do not fit beside the many columns of the other cases.
+pub(crate) fn histogram<R: Value>(case: &VocabCase<'_, R>, out: &mut Out<'_, R>) {
+    const ALL: &[bool] = &[true; MOST];
+    let add = |histogram: &mut Histogram, values: &[R]| -> Result<()> {
+        let batch = Batch::new(Layout::padded(1, values.len())?, Mask::new(&ALL[..values.len()]))?;
+        histogram.add(&batch, values)
+    };
+    let [mut merged, mut other] = [Histogram::default(), Histogram::default()];
+    out.record(&merged);
+    out.record((add(&mut merged, case.logits), &merged));
+    out.record((add(&mut other, case.ref_logits), &other));
+    merged.merge(&other);
+    out.record(merged);
 }

@@ -15,7 +15,7 @@ const FEW_LENGTHS: [usize; 4] = [0, 1, 5, 7];
 const FEW_PADDED: usize = 6;
 /// The most tokens of the shapes used with logits.
 pub(crate) const FEW: usize = FEW_LENGTHS.len() * FEW_PADDED;
-const MOST: usize = 1100;
+pub(crate) const MOST: usize = 1100;
 
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {

@@ -109,10 +109,18 @@ def gae_whitened(rewards: Tensor, values: Tensor, mask: Tensor, gamma: float, la
 
 
 def group_advantage(estimator: str, scores: Tensor, mask: Tensor, index: list[int], group_size: int) -> Out:
-    """group_norm, dr_grpo or rloo; `index[i]` is row i's place in prompt order."""
+    """group_norm, dr_grpo, rloo or reinforce_baseline; `index[i]` is row i's place in prompt order."""
     experience = SimpleNamespace(rewards=scores, index=index, action_mask=mask, values=None)
     out = _advantages(estimator, torch.zeros_like(mask), experience, group_size, 1.0, 1.0)
     return {"advantages": out["advantages"]}
+
+
+def reinforce_plus_plus(rewards: Tensor, mask: Tensor, gamma: float) -> Out:
+    """The estimator `reinforce`; the statistics of its normalisation are float32."""
+    rows = mask.shape[0]
+    zero = torch.zeros(rows, dtype=rewards.dtype)
+    experience = SimpleNamespace(rewards=zero, index=list(range(rows)), action_mask=mask, values=None)
+    return _advantages("reinforce", rewards, experience, 1, gamma, 1.0)
 
 
 def aggregate(losses: Tensor, mask: Tensor, mode: str) -> Out:
@@ -124,6 +132,17 @@ def aggregate(losses: Tensor, mask: Tensor, mode: str) -> Out:
 def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, params: dict) -> Out:
     module = rlhf_loss.PolicyLoss(
         params["clip_low"], params["clip_high"], params["dual_clip"], TOKEN_LEVEL[params["aggregate"]]
+    )
+    leaf = log_probs.clone().requires_grad_(True)
+    loss, clip_fraction, kl_mean, _, _ = module(leaf, old, advantages, action_mask=mask)
+    grad = torch.autograd.grad(loss, leaf)[0]
+    return {"loss": loss, "grad": grad, "clip_fraction": clip_fraction, "kl": kl_mean}
+
+
+def policy_loss(op: str, log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, params: dict) -> Out:
+    """gspo; OpenRLHF forces its aggregation to the mean of sequence means."""
+    module = rlhf_loss.PolicyLoss(
+        params["clip_low"], params["clip_high"], None, TOKEN_LEVEL[params["aggregate"]], policy_loss_type=op
     )
     leaf = log_probs.clone().requires_grad_(True)
     loss, clip_fraction, kl_mean, _, _ = module(leaf, old, advantages, action_mask=mask)

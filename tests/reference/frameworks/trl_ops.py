@@ -13,6 +13,8 @@ from trl.experimental.gkd.gkd_trainer import GKDTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.utils import entropy_from_logits, selective_log_softmax
 
+from frameworks.precision import double
+
 Tensor = torch.Tensor
 Out = dict[str, object]
 PROFILE = "trl-1.16"
@@ -43,6 +45,8 @@ def _loss(
     ref: Tensor | None = None,
     entropies: Tensor | None = None,
     coefficient: float = 0.0,
+    loss_type: str | None = None,
+    level: str = "token",
 ) -> tuple[Tensor, dict[str, list[float]]]:
     """GRPOTrainer._compute_loss, one process, one accumulation step."""
     metrics: dict[str, list[float]] = defaultdict(list)
@@ -52,12 +56,23 @@ def _loss(
         aux_loss_enabled=False,
         top_entropy_quantile=1.0,
         off_policy_mask_threshold=None,
-        importance_sampling_level="token",
+        importance_sampling_level=level,
         beta=0.0 if ref is None else 1.0,
-        loss_type=LOSS_TYPES[params["aggregate"]],
+        loss_type=loss_type or LOSS_TYPES[params["aggregate"]],
         epsilon_low=params.get("clip_low", 0.2),
         epsilon_high=params.get("clip_high", 0.2),
-        args=SimpleNamespace(delta=params.get("dual_clip"), use_bias_correction_kl=False, steps_per_generation=1),
+        args=SimpleNamespace(
+            delta=params.get("dual_clip"),
+            use_bias_correction_kl=False,
+            steps_per_generation=1,
+            sapo_temperature_pos=params.get("tau_pos", 1.0),
+            sapo_temperature_neg=params.get("tau_neg", 1.05),
+            vespo_k_pos=2.0,
+            vespo_lambda_pos=3.0,
+            vespo_k_neg=3.0,
+            vespo_lambda_neg=2.0,
+        ),
+        get_gamma_weights=GRPOTrainer.get_gamma_weights,
         use_vllm=False,
         vllm_importance_sampling_correction=False,
         model=SimpleNamespace(training=True),
@@ -80,6 +95,7 @@ def _loss(
         "advantages": advantages,
         "old_per_token_logps": old,
         "ref_per_token_logps": ref,
+        "num_items_in_batch": mask.sum(),
     }
     return GRPOTrainer._compute_loss(trainer, None, inputs), metrics
 
@@ -91,6 +107,33 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
     out = {"loss": loss, "grad": torch.autograd.grad(loss, leaf)[0]}
     if mask.shape[1] > 1:  # TRL takes a single column for a sequence-level value and averages it in float32
         out["clip_fraction"] = metrics["clip_ratio/region_mean"][0]
+    return out
+
+
+def policy_loss(op: str, log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, params: dict) -> Out:
+    """gspo, luspo (both with the sequence's ratio), cispo, sapo, vespo. `advantages`: (rows,), as in TRL, or rows×cols.
+
+    The metrics of a (rows,) advantage with a sequence's ratio are means over all rows, TRL's `x.shape[1] == 1`.
+    """
+    leaf = log_probs.clone().requires_grad_(True)
+    by_row = op in ("gspo", "luspo")
+    with double(log_probs.dtype):
+        loss, metrics = _loss(
+            leaf,
+            old,
+            advantages,
+            mask,
+            params,
+            loss_type=None if op == "gspo" else op,
+            level="sequence" if by_row else "token",
+        )
+    out = {"loss": loss, "grad": torch.autograd.grad(loss, leaf)[0]}
+    if by_row and advantages.dim() == 1:
+        out["clip_fraction"] = metrics["clip_ratio/region_mean"][0]
+    if op == "cispo" and mask.shape[1] > 1:
+        out["clip_fraction"] = metrics["cispo_clip_ratio"][0]
+    if op == "vespo" and advantages.dim() == 1:
+        out["phi_mean"] = metrics["vespo/phi_seq_mean"][0]
     return out
 
 

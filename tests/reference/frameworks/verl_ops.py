@@ -28,7 +28,7 @@ BATCH_INFO = {
 }
 
 
-def _batch_info(params: dict) -> dict:
+def batch_info(params: dict) -> dict:
     return {BATCH_INFO[key]: value for key, value in params.items() if key in BATCH_INFO}
 
 
@@ -147,7 +147,7 @@ def rloo(rewards: Tensor, mask: Tensor, groups: list[int]) -> Out:
 
 def aggregate(losses: Tensor, mask: Tensor, mode: str, **params: float) -> Out:
     leaf = losses.clone().requires_grad_(True)
-    value = core_algos.agg_loss(leaf, mask, mode, **_batch_info(params))
+    value = core_algos.agg_loss(leaf, mask, mode, **batch_info(params))
     return {"value": value, "weights": torch.autograd.grad(value, leaf)[0]}
 
 
@@ -161,7 +161,7 @@ def ppo_clip(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, p
         clip_ratio_high=params["clip_high"],
         clip_ratio_c=params["dual_clip"],
     )
-    config.global_batch_info.update(_batch_info(params))
+    config.global_batch_info.update(batch_info(params))
     leaf = log_probs.clone().requires_grad_(True)
     loss, metrics = core_algos.compute_policy_loss_vanilla(old, leaf, advantages, mask, params["aggregate"], config)
     return {

@@ -92,7 +92,7 @@ GROUPS: tuple[tuple[str, Grid, list[int]], ...] = (
 )
 
 
-def _by_row(item: Grid, scores: list[float]) -> list[float]:
+def by_row(item: Grid, scores: list[float]) -> list[float]:
     """Each score on its row's last kept slot."""
     flat = [0.0] * len(item.mask)
     for row, score in enumerate(scores):
@@ -101,7 +101,7 @@ def _by_row(item: Grid, scores: list[float]) -> list[float]:
     return flat
 
 
-def _group_draws(op: str) -> Iterator[tuple[str, Grid, list[int], list[float], str]]:
+def group_draws(op: str) -> Iterator[tuple[str, Grid, list[int], list[float], str]]:
     for name, item, groups in GROUPS:
         for dtype in ("f64", "f32") if name in ("one-group", "interleaved", "pair-cols-17") else ("f64",):
             rewards = outcome(rng_for(f"{op}/{name}"), item)
@@ -109,15 +109,15 @@ def _group_draws(op: str) -> Iterator[tuple[str, Grid, list[int], list[float], s
     item = grid("plain", 4, 2)
     dense = normal(rng_for(f"{op}/dense"), BY_NAME["rows-5"], garbage=0.0)
     yield "dense-rewards", BY_NAME["rows-5"], [0, 1, 0, 1, 1], dense, "f64"
-    yield "binary", item, [0, 0, 0, 0], _by_row(item, [1.0, 0.0, 0.0, 1.0]), "f64"
-    yield "tied", item, [0, 0, 1, 1], _by_row(item, [0.1, 0.1, -3.0, -3.0]), "f64"
-    yield "near-tied", item, [0, 0, 0, 0], _by_row(item, [1.0, 1.0 + 1e-9, 1.0 - 1e-9, 1.0 + 2e-9]), "f64"
-    yield "near-tied-zero", item, [0, 1, 0, 1], _by_row(item, [0.0, 1e-9, 1e-9, -1e-9]), "f64"
+    yield "binary", item, [0, 0, 0, 0], by_row(item, [1.0, 0.0, 0.0, 1.0]), "f64"
+    yield "tied", item, [0, 0, 1, 1], by_row(item, [0.1, 0.1, -3.0, -3.0]), "f64"
+    yield "near-tied", item, [0, 0, 0, 0], by_row(item, [1.0, 1.0 + 1e-9, 1.0 - 1e-9, 1.0 + 2e-9]), "f64"
+    yield "near-tied-zero", item, [0, 1, 0, 1], by_row(item, [0.0, 1e-9, 1e-9, -1e-9]), "f64"
 
 
 def grpo() -> Iterator[Case]:
     for norm_by_std in (True, False):
-        for name, item, groups, rewards, dtype in _group_draws("grpo"):
+        for name, item, groups, rewards, dtype in group_draws("grpo"):
             out = verl_ops.grpo(item.tensor(rewards, dtype), item.mask_tensor(dtype), groups, norm_by_std)
             yield Case(
                 "grpo",
@@ -133,7 +133,7 @@ def grpo() -> Iterator[Case]:
 
 
 def rloo() -> Iterator[Case]:
-    for name, item, groups, rewards, dtype in _group_draws("rloo"):
+    for name, item, groups, rewards, dtype in group_draws("rloo"):
         out = verl_ops.rloo(item.tensor(rewards, dtype), item.mask_tensor(dtype), groups)
         yield Case(
             "rloo",
@@ -169,7 +169,7 @@ def group_openrlhf(op: str, estimators: dict[str, dict[str, bool]]) -> Iterator[
                 op,
                 **item.base(),
                 groups=[i // size for i in index],
-                inputs={"rewards": _by_row(item, scores)},
+                inputs={"rewards": by_row(item, scores)},
                 params=params,
                 expect=out,
                 name=f"{estimator}-{name}",

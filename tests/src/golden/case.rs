@@ -8,8 +8,11 @@ use tokenwise::{policy::Logit, Batch, Groups, Layout, Mask, Real};
 use super::{
     compare::{self, Outputs},
     ops,
+    parse::{dense_ids, tolerance},
     profile::Profile,
 };
+
+pub(super) use super::parse::{number, numbers};
 
 /// A number type that logits can be stored in as they are.
 pub(super) trait Number: Real + Logit<Compute = Self> {}
@@ -74,7 +77,7 @@ pub(super) struct Case<'v> {
     groups: Option<Vec<u32>>,
     inputs: Fields<'v>,
     params: Fields<'v>,
-    single: bool,
+    pub(super) single: bool,
     expect: Option<&'v Map<String, Value>>,
     rtol: f64,
     atol: f64,
@@ -150,8 +153,8 @@ impl<'v> Case<'v> {
         })
     }
 
-    /// Runs the case and compares what came out with what was expected.
-    pub(super) fn check(&self) -> Result<(), String> {
+    /// Runs the case and compares what came out with what was expected; gives the largest deviation.
+    pub(super) fn check(&self) -> Result<f64, String> {
         let ran = if self.single { ops::run::<f32>(self) } else { ops::run::<f64>(self) };
         if !matches!(ran, Err(Failure::Malformed(_))) {
             self.inputs.unknown()?;
@@ -159,7 +162,7 @@ impl<'v> Case<'v> {
         }
         match (ran, self.expect) {
             (Err(Failure::Malformed(why)), _) => Err(why),
-            (Err(Failure::Refused(_)), None) => Ok(()),
+            (Err(Failure::Refused(_)), None) => Ok(0.0),
             (Err(Failure::Refused(error)), Some(_)) => Err(format!("refused: {error}")),
             (Ok(_), None) => Err("expected an error, got a result".into()),
             (Ok(outputs), Some(expect)) => compare::all(&outputs, expect, &self.keep, self.rtol, self.atol),
@@ -185,6 +188,22 @@ impl<'v> Case<'v> {
     pub(super) fn input<R: Real>(&self, key: &str, len: usize) -> Result<Vec<R>, Failure> {
         let value = self.inputs.get(key).ok_or_else(|| Failure::Malformed(format!("inputs: missing \"{key}\"")))?;
         Ok(numbers(key, value, len).map_err(Failure::Malformed)?.into_iter().map(R::narrow).collect())
+    }
+
+    /// Whether an optional input is there.
+    pub(super) fn has_input(&self, key: &str) -> bool {
+        self.inputs.get(key).is_some()
+    }
+
+    /// How many entries an input has; 0 without it.
+    pub(super) fn input_len(&self, key: &str) -> usize {
+        self.inputs.get(key).and_then(Value::as_array).map_or(0, Vec::len)
+    }
+
+    /// The first kept entry of each row, 0 for a row without any.
+    pub(super) fn first_kept<R: Real>(&self, values: &[R]) -> Vec<R> {
+        let rows = self.keep.chunks(self.cols.max(1)).zip(values.chunks(self.cols.max(1)));
+        rows.map(|(keep, values)| keep.iter().position(|&keep| keep).map_or(R::zero(), |first| values[first])).collect()
     }
 
     /// One entry per token slot.
@@ -255,52 +274,4 @@ impl<'v> Case<'v> {
             None => Ok(default),
         }
     }
-}
-
-fn tolerance(value: &Value, key: &str, default: f64) -> Result<f64, String> {
-    match value {
-        Value::Null => Ok(default),
-        value => value.as_f64().filter(|x| *x >= 0.0).ok_or(format!("{key}: expected a number that is not negative")),
-    }
-}
-
-/// Group ids are any integers in a file; the library wants them dense.
-fn dense_ids(value: &Value, rows: usize) -> Result<Vec<u32>, String> {
-    let list = value.as_array().ok_or("groups: expected a list")?;
-    if list.len() != rows {
-        return Err(format!("groups: expected {rows} entries, got {}", list.len()));
-    }
-    let mut seen: Vec<&Value> = Vec::new();
-    Ok(list
-        .iter()
-        .map(|id| {
-            let known = seen.iter().position(|other| *other == id);
-            known.unwrap_or_else(|| {
-                seen.push(id);
-                seen.len() - 1
-            }) as u32
-        })
-        .collect())
-}
-
-/// A JSON number, or one of the strings that stand for what JSON cannot say.
-pub(super) fn number(value: &Value) -> Option<f64> {
-    match value.as_str() {
-        Some("nan") => Some(f64::NAN),
-        Some("inf") => Some(f64::INFINITY),
-        Some("-inf") => Some(f64::NEG_INFINITY),
-        Some(_) => None,
-        None => value.as_f64(),
-    }
-}
-
-pub(super) fn numbers(key: &str, value: &Value, len: usize) -> Result<Vec<f64>, String> {
-    let list = value.as_array().ok_or(format!("{key}: expected a list"))?;
-    if list.len() != len {
-        return Err(format!("{key}: expected {len} entries, got {}", list.len()));
-    }
-    list.iter()
-        .enumerate()
-        .map(|(index, value)| number(value).ok_or(format!("{key}[{index}]: expected a number, got {value}")))
-        .collect()
 }

@@ -34,14 +34,15 @@ impl Output {
     }
 }
 
-/// The first element of the first output that differs, or nothing.
+/// The largest deviation, or the first element of the first output that differs.
 pub(super) fn all(
     outputs: &Outputs,
     expect: &Map<String, Value>,
     keep: &[bool],
     rtol: f64,
     atol: f64,
-) -> Result<(), String> {
+) -> Result<f64, String> {
+    let mut largest = 0.0_f64;
     if expect.is_empty() {
         return Err("expect: names no output".into());
     }
@@ -51,17 +52,18 @@ pub(super) fn all(
             .iter()
             .find(|(name, _)| name == key)
             .ok_or_else(|| format!("expect: unknown output \"{key}\" (there are: {})", known()))?;
-        match got {
+        let deviation = match got {
             Output::Scalar(got) => {
                 let want = number(want).ok_or_else(|| format!("expect {key}: expected a number, got {want}"))?;
-                close(key, *got, want, rtol, atol)?;
+                close(key, *got, want, rtol, atol)?
             }
             Output::Entries(got) => lists(key, got, want, rtol, atol, |_| true)?,
             Output::Tokens(got) => lists(key, got, want, rtol, atol, |index| keep[index])?,
             Output::Rows { values, width } => lists(key, values, want, rtol, atol, |index| keep[index / width])?,
-        }
+        };
+        largest = largest.max(deviation);
     }
-    Ok(())
+    Ok(largest)
 }
 
 fn lists(
@@ -71,21 +73,24 @@ fn lists(
     rtol: f64,
     atol: f64,
     counts: impl Fn(usize) -> bool,
-) -> Result<(), String> {
+) -> Result<f64, String> {
+    let mut largest = 0.0_f64;
     let want = numbers(key, want, got.len())?;
     for (index, (&got, want)) in got.iter().zip(want).enumerate() {
         if counts(index) {
-            close(&format!("{key}[{index}]"), got, want, rtol, atol)?;
+            largest = largest.max(close(&format!("{key}[{index}]"), got, want, rtol, atol)?);
         }
     }
-    Ok(())
+    Ok(largest)
 }
 
-/// |got − want| ≤ atol + rtol·|want|; NaN agrees with NaN, an infinity with itself.
-fn close(place: &str, got: f64, want: f64, rtol: f64, atol: f64) -> Result<(), String> {
+/// |got − want| ≤ atol + rtol·|want|; NaN agrees with NaN, an infinity with itself. Gives the distance, relative where |want| > 1.
+fn close(place: &str, got: f64, want: f64, rtol: f64, atol: f64) -> Result<f64, String> {
     let distance = (got - want).abs();
-    if got == want || (got.is_nan() && want.is_nan()) || (want.is_finite() && distance <= atol + rtol * want.abs()) {
-        Ok(())
+    if got == want || (got.is_nan() && want.is_nan()) {
+        Ok(0.0)
+    } else if want.is_finite() && distance <= atol + rtol * want.abs() {
+        Ok(distance / want.abs().max(1.0))
     } else {
         Err(format!("{place}: got {got:?}, expected {want:?}, distance {distance:e}"))
     }

@@ -6,6 +6,7 @@ mod case;
 mod compare;
 mod differences;
 mod ops;
+mod parse;
 mod profile;
 
 use std::{
@@ -25,8 +26,12 @@ pub struct Outcome {
     pub op: String,
     /// Where the case stands: file, index and name.
     pub place: String,
-    /// Why it failed; `None` if it passed.
-    pub failure: Option<String>,
+    /// Who computed the expected numbers, by the profile; `other` for textbooks, documents and plain torch.
+    pub framework: String,
+    /// Whether the expected numbers are double precision, not rounded to what a document prints.
+    pub exact: bool,
+    /// The largest distance from what was expected (relative where that is above 1), or why it failed.
+    pub result: Result<f64, String>,
 }
 
 /// The outcome of many cases.
@@ -38,12 +43,36 @@ pub struct Report {
 impl Report {
     /// Cases that passed.
     pub fn passed(&self) -> usize {
-        self.outcomes.iter().filter(|outcome| outcome.failure.is_none()).count()
+        self.outcomes.iter().filter(|outcome| outcome.result.is_ok()).count()
     }
 
     /// Cases that failed, unreadable files included.
     pub fn failed(&self) -> usize {
         self.outcomes.len() - self.passed()
+    }
+
+    /// A table in Markdown: operation × framework, number of cases, largest deviation in double precision.
+    pub fn coverage(&self) -> String {
+        const FRAMEWORKS: [&str; 5] = ["verl-0.9.1", "trl-1.16", "openrlhf-0.11", "paper", "other"];
+        let mut cells: BTreeMap<&str, [(usize, f64); FRAMEWORKS.len()]> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            let column = FRAMEWORKS.iter().position(|name| *name == outcome.framework).unwrap_or(FRAMEWORKS.len() - 1);
+            let (cases, largest) = &mut cells.entry(&outcome.op).or_default()[column];
+            *cases += 1;
+            if let (Ok(deviation), true) = (&outcome.result, outcome.exact) {
+                *largest = largest.max(*deviation);
+            }
+        }
+        let mut page =
+            format!("| operation | {} |\n| --- |{}\n", FRAMEWORKS.join(" | "), " --- |".repeat(FRAMEWORKS.len()));
+        for (op, row) in cells {
+            let cells = row.map(|(cases, largest)| match cases {
+                0 => String::new(),
+                _ => format!("{cases} · {largest:.0e}"),
+            });
+            page += &format!("| {op} | {} |\n", cells.join(" | "));
+        }
+        page
     }
 
     /// The operations that were run, each with its number of cases.
@@ -58,18 +87,18 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut by_op: BTreeMap<&str, (usize, Vec<&Outcome>)> = BTreeMap::new();
+        let mut by_op: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();
         for outcome in &self.outcomes {
             let (passed, failures) = by_op.entry(&outcome.op).or_default();
-            match outcome.failure {
-                None => *passed += 1,
-                Some(_) => failures.push(outcome),
+            match &outcome.result {
+                Ok(_) => *passed += 1,
+                Err(why) => failures.push(format!("{}: {why}", outcome.place)),
             }
         }
         for (op, (passed, failures)) in by_op {
             writeln!(f, "{op}: {passed} passed, {} failed", failures.len())?;
             for failure in failures {
-                writeln!(f, "  {}: {}", failure.place, failure.failure.as_deref().unwrap_or_default())?;
+                writeln!(f, "  {failure}")?;
             }
         }
         write!(f, "{} passed, {} failed", self.passed(), self.failed())
@@ -77,7 +106,7 @@ impl fmt::Display for Report {
 }
 
 /// Runs one case; gives its operation and what became of it.
-type RunOne = fn(&Value) -> (String, Result<(), String>);
+type RunOne = fn(&Value) -> (String, Result<f64, String>);
 
 /// Runs every `*.json` below a folder (or the one file given), in the order of their names.
 ///
@@ -117,7 +146,13 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn run_file(file: &Path, outcomes: &mut Vec<Outcome>) {
-    let unreadable = |why: String| Outcome { op: "file".into(), place: file.display().to_string(), failure: Some(why) };
+    let unreadable = |why: String| Outcome {
+        op: "file".into(),
+        place: file.display().to_string(),
+        framework: String::new(),
+        exact: false,
+        result: Err(why),
+    };
     let value: Value = match fs::read_to_string(file)
         .map_err(|error| error.to_string())
         .and_then(|text| serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}")))
@@ -140,11 +175,13 @@ fn run_file(file: &Path, outcomes: &mut Vec<Outcome>) {
         let (op, result) = run_one(case);
         let name = case["name"].as_str().or_else(|| case["example"].as_str()).unwrap_or("unnamed");
         let place = format!("{} case {index} ({name})", file.display());
-        outcomes.push(Outcome { op, place, failure: result.err() });
+        let framework = case["profile"].as_str().unwrap_or("other").to_owned();
+        let exact = case["dtype"] != "f32" && case["atol"].as_f64().map_or(true, |atol| atol < 1e-8);
+        outcomes.push(Outcome { op, place, framework, exact, result });
     }
 }
 
-fn run_case(value: &Value) -> (String, Result<(), String>) {
+fn run_case(value: &Value) -> (String, Result<f64, String>) {
     let op = value["op"].as_str().unwrap_or("unnamed operation").to_owned();
     let result = Case::parse(value).and_then(|case| case.check());
     (op, result)

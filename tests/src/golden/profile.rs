@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 use tokenwise::{
-    advantage::{Across, EpsilonPlace, GroupConfig, LeaveOneOutConfig, Singleton, WhitenConfig},
+    advantage::{
+        Across, EpsilonPlace, FactorPrecision, GpgConfig, GroupConfig, LeaveOneOutConfig, Singleton, WhitenConfig,
+    },
     divergence::KlBounds,
-    loss::{Aggregate, AggregateMode, DualClip, EmptyRows, ReportedKl},
+    loss::{Aggregate, AggregateMode, CispoBounds, DualClip, EmptyRows, GspoForm, ReportedKl},
     reward::OverlongFloor,
     Divisor, Spread,
 };
@@ -111,6 +113,20 @@ impl Profile {
         LeaveOneOutConfig { singleton: self.singleton() }
     }
 
+    /// What a score on its own gets where only a mean is taken away.
+    pub(super) fn baseline_singleton(self) -> Singleton {
+        if self == Self::Verl {
+            Singleton::Raw
+        } else {
+            Singleton::Zero
+        }
+    }
+
+    pub(super) fn gpg(self) -> GpgConfig {
+        let factor = if self == Self::Verl { FactorPrecision::Single } else { FactorPrecision::Exact };
+        GpgConfig { singleton: self.baseline_singleton(), factor, ..Default::default() }
+    }
+
     /// Whether a sequence's score counts rewards on dropped slots, as all three frameworks do.
     pub(super) fn scores_count_dropped_slots(self) -> bool {
         matches!(self, Self::Verl | Self::Trl | Self::OpenRlhf)
@@ -152,6 +168,24 @@ impl Profile {
             ReportedKl::Unbounded
         } else {
             ReportedKl::Bounded
+        }
+    }
+
+    /// In TRL `clip_high` is the cap itself.
+    pub(super) fn cispo_bounds(self, low: f64, high: f64) -> CispoBounds {
+        if self == Self::Trl {
+            CispoBounds::Absolute { high }
+        } else {
+            CispoBounds::Relative { low, high }
+        }
+    }
+
+    /// Through which log-probabilities the sequence ratio's gradient flows, and its cap.
+    pub(super) fn gspo(self) -> (GspoForm, Option<f64>) {
+        if self == Self::Verl {
+            (GspoForm::Token, Some(10.0))
+        } else {
+            (GspoForm::Sequence, None)
         }
     }
 }

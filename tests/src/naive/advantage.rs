@@ -12,7 +12,7 @@ use tokenwise::{
 use super::{mean_and_variance, Tokens};
 
 /// The slots a recursion walks through: the kept ones, or all up to the last kept one.
-fn steps(tokens: Tokens<'_>, row: &Range<usize>, across: Across) -> Vec<usize> {
+pub(super) fn steps(tokens: Tokens<'_>, row: &Range<usize>, across: Across) -> Vec<usize> {
     let kept = tokens.kept_of(row);
     match (across, kept.last()) {
         (Across::ZeroStep, Some(&last)) => (row.start..=last).collect(),
@@ -109,22 +109,29 @@ pub fn attention_credit(tokens: Tokens<'_>, scores: &[f64], weights: &[f64]) -> 
 
 /// Scores against the mean, and the deviation, of their group.
 pub fn group_relative(groups: &[u32], scores: &[f64], config: &GroupConfig) -> Vec<f64> {
+    // a score on its own is divided in single precision, as in the framework whose rule this is
+    relative(groups, scores, config, f64::from((1.0 + config.epsilon) as f32))
+}
+
+/// As `group_relative`; `lone` divides a raw score on its own.
+pub(super) fn relative(groups: &[u32], scores: &[f64], config: &GroupConfig, lone: f64) -> Vec<f64> {
+    let deviation = |numbers: &[f64]| mean_and_variance(numbers, config.spread, Divisor::Count).1.sqrt();
+    // one score has no sample deviation: taken as 0
+    let of_all = if scores.len() < 2 { 0.0 } else { deviation(scores) };
     let member = |(i, &score): (usize, &f64)| {
         let group: Vec<f64> = (0..scores.len()).filter(|&j| groups[j] == groups[i]).map(|j| scores[j]).collect();
-        let scale = |deviation: f64| match config.scale {
-            GroupScale::StandardDeviation => deviation + config.epsilon,
+        let scale = match config.scale {
+            GroupScale::StandardDeviation if group.len() == 1 => lone,
+            GroupScale::StandardDeviation => deviation(&group) + config.epsilon,
+            GroupScale::BatchDeviation => of_all + config.epsilon,
             GroupScale::Unit => 1.0,
         };
-        if group.len() == 1 {
-            return match config.singleton {
-                Singleton::Zero => 0.0,
-                // in single precision, as the framework whose rule this is
-                Singleton::Raw => score / f64::from(scale(1.0) as f32),
-                Singleton::Undefined => f64::NAN,
-            };
+        match config.singleton {
+            Singleton::Zero if group.len() == 1 => 0.0,
+            Singleton::Raw if group.len() == 1 => score / scale,
+            Singleton::Undefined if group.len() == 1 => f64::NAN,
+            _ => (score - group.iter().sum::<f64>() / group.len() as f64) / scale,
         }
-        let (mean, variance) = mean_and_variance(&group, config.spread, Divisor::Count);
-        (score - mean) / scale(variance.sqrt())
     };
     scores.iter().enumerate().map(member).collect()
 }

@@ -1,6 +1,6 @@
 //! KL, estimated from one token or summed over the vocabulary.
 
-use tokenwise::divergence::{KlBounds, KlConfig, KlEstimator, KlGradient};
+use tokenwise::divergence::{KlBounds, KlConfig, KlEstimator, KlGradient, KlWeight, KlWeightedConfig};
 
 use super::{policy::log_softmax, Tokens};
 
@@ -90,6 +90,68 @@ pub fn kl_exact_gradient(
         let kl = kl_of_rows(&logits[row.clone()], &ref_logits[row.clone()], temperature);
         for v in 0..vocab {
             out[slot * vocab + v] = grad_kl[slot] * p[v].exp() * (p[v] - q[v] - kl) / temperature;
+        }
+    }
+    out
+}
+
+/// The weight of each token's estimate.
+fn weights(tokens: Tokens<'_>, log_probs: &[f64], old: &[f64], weight: KlWeight) -> Vec<f64> {
+    let mut out = tokens.fill(|slot| (log_probs[slot] - old[slot]).exp());
+    match weight {
+        KlWeight::Token | KlWeight::TokenBounded => {}
+        KlWeight::ScoreFunction => out = tokens.fill(|_| 1.0),
+        KlWeight::TokenFinite => out.iter_mut().filter(|w| !w.is_finite()).for_each(|w| *w = 0.0),
+        KlWeight::Sequence => {
+            for row in tokens.rows {
+                let slots = tokens.kept_of(row);
+                let sum: f64 = slots.iter().map(|&slot| log_probs[slot] - old[slot]).sum();
+                for &slot in &slots {
+                    out[slot] = (sum / slots.len() as f64).exp();
+                }
+            }
+        }
+    }
+    out
+}
+
+/// w k(d).
+pub fn kl_importance_weighted(
+    tokens: Tokens<'_>,
+    [log_probs, ref_log_probs, old]: [&[f64]; 3],
+    config: &KlWeightedConfig,
+) -> Vec<f64> {
+    let weights = weights(tokens, log_probs, old, config.weight);
+    tokens.fill(|slot| {
+        let product = weights[slot] * kl_value(&config.kl, log_probs[slot] - ref_log_probs[slot]);
+        if config.weight == KlWeight::TokenBounded {
+            clamp(product, -10.0, 10.0)
+        } else {
+            product
+        }
+    })
+}
+
+/// g w k' plus what comes through the weight.
+pub fn kl_importance_weighted_gradient(
+    tokens: Tokens<'_>,
+    [log_probs, ref_log_probs, old]: [&[f64]; 3],
+    grad_kl: &[f64],
+    config: &KlWeightedConfig,
+) -> Vec<f64> {
+    let weights = weights(tokens, log_probs, old, config.weight);
+    let d = |slot: usize| log_probs[slot] - ref_log_probs[slot];
+    let mut out = tokens.fill(|slot| grad_kl[slot] * weights[slot] * kl_slope(&config.kl, d(slot)));
+    for row in tokens.rows {
+        let slots = tokens.kept_of(row);
+        let through = |slot: usize| grad_kl[slot] * weights[slot] * kl_value(&config.kl, d(slot));
+        let shared = slots.iter().map(|&slot| through(slot)).sum::<f64>() / slots.len() as f64;
+        for &slot in &slots {
+            out[slot] += if config.weight == KlWeight::Sequence { shared } else { through(slot) };
+            let beyond = (weights[slot] * kl_value(&config.kl, d(slot))).abs() > 10.0;
+            if config.weight == KlWeight::TokenBounded && beyond {
+                out[slot] = 0.0;
+            }
         }
     }
     out

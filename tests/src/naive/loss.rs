@@ -2,8 +2,8 @@
 
 use tokenwise::{
     loss::{
-        Aggregate, AggregateMode, Counts, DualClip, EmptyRows, PpoConfig, PpoLoss, ReportedKl, SurrogateConfig,
-        ValueConfig, ValueFactor, ValueLoss,
+        Aggregate, AggregateMode, Counts, DualClip, EmptyRows, PolicyLoss, PolicyLossInput, PpoConfig, ReportedKl,
+        SurrogateConfig, ValueConfig, ValueFactor, ValueLoss,
     },
     Groups,
 };
@@ -68,16 +68,12 @@ pub fn entropy_bonus(tokens: Tokens<'_>, entropy: &[f64], coefficient: f64, conf
 }
 
 /// −Agg ρ A, and its gradient.
-pub fn surrogate(
-    tokens: Tokens<'_>,
-    log_probs: &[f64],
-    old_log_probs: &[f64],
-    advantages: &[f64],
-    config: &SurrogateConfig<'_>,
-) -> (f64, Vec<f64>) {
+pub fn surrogate(tokens: Tokens<'_>, input: PolicyLossInput<'_, f64>, config: &SurrogateConfig<'_>) -> (f64, Vec<f64>) {
     let bound = config.log_ratio_bound.unwrap_or(f64::INFINITY);
+    let PolicyLossInput { log_probs, old_log_probs, advantages, weights: rollout } = input;
     let d = |slot: usize| log_probs[slot] - old_log_probs[slot];
-    let losses = tokens.fill(|slot| -advantages[slot] * d(slot).max(-bound).min(bound).exp());
+    let omega = |slot: usize| rollout.map_or(1.0, |rollout| rollout[slot]);
+    let losses = tokens.fill(|slot| -advantages[slot] * d(slot).max(-bound).min(bound).exp() * omega(slot));
     let (loss, weights) = aggregate(tokens, &losses, &config.aggregate);
     let grad = tokens.fill(|slot| if d(slot).abs() > bound { 0.0 } else { weights[slot] * losses[slot] });
     (loss, grad)
@@ -105,23 +101,20 @@ fn clipped(ratio: f64, advantage: f64, config: &PpoConfig<'_>) -> f64 {
 }
 
 /// The clipped loss with its metrics, and its gradient. Ratios exactly at a bound are not looked for.
-pub fn ppo_clip(
-    tokens: Tokens<'_>,
-    log_probs: &[f64],
-    old_log_probs: &[f64],
-    advantages: &[f64],
-    config: &PpoConfig<'_>,
-) -> (PpoLoss, Vec<f64>) {
+pub fn ppo_clip(tokens: Tokens<'_>, input: PolicyLossInput<'_, f64>, config: &PpoConfig<'_>) -> (PolicyLoss, Vec<f64>) {
     let bound = config.log_ratio_bound.unwrap_or(f64::INFINITY);
+    let PolicyLossInput { log_probs, old_log_probs, advantages, weights: rollout } = input;
     let d = |slot: usize| log_probs[slot] - old_log_probs[slot];
     let ratio = |slot: usize| d(slot).max(-bound).min(bound).exp();
-    let losses = tokens.fill(|slot| clipped(ratio(slot), advantages[slot], config));
+    let omega = |slot: usize| rollout.map_or(1.0, |rollout| rollout[slot]);
+    let unweighed = |slot: usize| clipped(ratio(slot), advantages[slot], config);
+    let losses = tokens.fill(|slot| unweighed(slot) * omega(slot));
     let (loss, weights) = aggregate(tokens, &losses, &config.aggregate);
     let grad = tokens.fill(|slot| {
         // the loss follows the ratio exactly where it is still −ρA
         let plain = -advantages[slot] * ratio(slot);
-        if losses[slot] == plain && d(slot).abs() <= bound {
-            weights[slot] * plain
+        if unweighed(slot) == plain && d(slot).abs() <= bound {
+            weights[slot] * plain * omega(slot)
         } else {
             0.0
         }
@@ -140,7 +133,7 @@ pub fn ppo_clip(
         ReportedKl::Bounded => -d(slot).max(-bound).min(bound),
         ReportedKl::Unbounded => -d(slot),
     });
-    (PpoLoss { loss, clip_fraction: share(&held), clip_fraction_lower: share(&beyond_dual), kl }, grad)
+    (PolicyLoss { loss, clip_fraction: share(&held), clip_fraction_lower: share(&beyond_dual), kl }, grad)
 }
 
 /// The critic's loss with its metric, and its gradient.

@@ -7,7 +7,7 @@ use tokenwise::{
     Divisor, Spread,
 };
 
-use super::{divergence::kl_value, loss::held_ratio, mean_and_variance, Tokens};
+use super::{count, divergence::kl_value, loss::held_ratio, mean_and_variance, Tokens};
 
 fn kept(tokens: Tokens<'_>, values: &[f64]) -> Vec<f64> {
     tokens.kept().iter().map(|&slot| values[slot]).collect()
@@ -97,4 +97,78 @@ pub fn analysis(tokens: Tokens<'_>, old_log_probs: &[f64], advantages: &[f64], r
         tokens.mean(Divisor::Count, |slot| w(slot) * h(slot)),
         tokens.sum(|slot| rewards[slot]) / tokens.rows.len() as f64,
     ]
+}
+
+/// Sum of each sequence.
+pub fn row_sums(tokens: Tokens<'_>, values: &[f64]) -> Vec<f64> {
+    let sum = |row| tokens.kept_of(row).into_iter().map(|slot| values[slot]).sum();
+    tokens.rows.iter().map(sum).collect()
+}
+
+/// Mean of each sequence, 0 for an empty one.
+pub fn row_means(tokens: Tokens<'_>, values: &[f64], divisor: Divisor) -> Vec<f64> {
+    let sums = tokens.rows.iter().zip(row_sums(tokens, values));
+    let means = sums.map(|(row, sum)| match tokens.kept_of(row).len() {
+        0 => 0.0,
+        kept => sum / count(kept, divisor),
+    });
+    means.collect()
+}
+
+/// Each sequence less its mean, over its deviation.
+pub fn row_normalize(tokens: Tokens<'_>, values: &[f64], floor: f64) -> Vec<f64> {
+    let mut out = vec![0.0; tokens.keep.len()];
+    for row in tokens.rows {
+        let slots = tokens.kept_of(row);
+        let numbers: Vec<f64> = slots.iter().map(|&slot| values[slot]).collect();
+        let (mean, variance) = mean_and_variance(&numbers, Spread::Population, Divisor::Count);
+        for slot in slots {
+            out[slot] = (values[slot] - mean) / variance.max(floor).sqrt();
+        }
+    }
+    out
+}
+
+/// From the sorted numbers, in proportion between neighbours.
+pub fn quantile(tokens: Tokens<'_>, values: &[f64], level: f64) -> f64 {
+    let mut sorted = kept(tokens, values);
+    sorted.sort_by(f64::total_cmp);
+    let place = level * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    below + (above - below) * place.fract()
+}
+
+/// (Σ w)² / Σ w².
+pub fn effective_sample_size(tokens: Tokens<'_>, weights: &[f64]) -> f64 {
+    tokens.sum(|slot| weights[slot]).powi(2) / tokens.sum(|slot| weights[slot] * weights[slot])
+}
+
+/// The five numbers under verl's keys, in their order.
+pub fn variance_proxy(
+    tokens: Tokens<'_>,
+    [old, squares, advantages]: [&[f64]; 3],
+    weights: Option<&[f64]>,
+    norm: f64,
+    divisor: Divisor,
+) -> [f64; 5] {
+    let b = tokens.rows.len() as f64;
+    let w = |slot: usize| weights.map_or(1.0, |weights| weights[slot]);
+    let s = |slot: usize| 1.0 - 2.0 * old[slot].exp() + squares[slot];
+    let (mut power, mut a_squared, mut expected_w) = (0.0, 0.0, 0.0);
+    for row in tokens.rows {
+        let slots = tokens.kept_of(row);
+        if slots.is_empty() {
+            continue;
+        }
+        let sum = |f: &dyn Fn(usize) -> f64| slots.iter().map(|&slot| f(slot)).sum::<f64>();
+        let n = count(slots.len(), divisor);
+        let a = sum(&|slot| advantages[slot]) / n;
+        let mean_weight = if weights.is_some() { sum(&w) / n } else { 1.0 };
+        let size = sum(&|slot| s(slot) * w(slot).powi(2) / w(slot).powi(2).max(1e-10)).max(0.0);
+        power += (mean_weight * a).powi(2) * size / b;
+        a_squared += a * a / b;
+        expected_w += sum(&|slot| w(slot).powi(2) * s(slot)) / b;
+    }
+    let noise = if b > 1.0 { ((power - norm * norm) / (b - 1.0)).max(0.0) } else { 0.0 };
+    [norm * norm, power, noise, a_squared, expected_w]
 }

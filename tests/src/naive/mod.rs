@@ -7,11 +7,20 @@
 )]
 
 pub mod advantage;
+pub mod baselines;
+pub mod covariance_loss;
 pub mod divergence;
+pub mod groups;
 pub mod loss;
+pub mod masks;
 pub mod metric;
+pub mod parse;
 pub mod policy;
+pub mod returns;
 pub mod reward;
+pub mod rollout;
+pub mod sequence_loss;
+pub mod token_loss;
 
 use std::ops::Range;
 

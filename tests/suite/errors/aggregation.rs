@@ -8,15 +8,54 @@ type Run = fn(&Batch<'_>, Aggregate<'_>, &mut [f64]) -> tokenwise::Result<f64>;
 
 const INPUT: [f64; 4] = [0.25, 0.5, -1.0, 2.0];
 
-const LOSSES: [(&str, Run); 5] = [
+const POLICY: PolicyLossInput<'static, f64> =
+    PolicyLossInput { log_probs: &INPUT, old_log_probs: &INPUT, advantages: &INPUT, weights: None };
+
+const LOSSES: &[(&str, Run)] = &[
     ("aggregate", |batch, config, out| aggregate(batch, &INPUT, &config, out)),
     ("surrogate", |batch, aggregate, out| {
-        let input = PolicyLossInput { log_probs: &INPUT, old_log_probs: &INPUT, advantages: &INPUT };
-        surrogate(batch, input, &SurrogateConfig { aggregate, ..Default::default() }, out)
+        surrogate(batch, POLICY, &SurrogateConfig { aggregate, ..Default::default() }, out)
     }),
     ("ppo_clip", |batch, aggregate, out| {
-        let input = PolicyLossInput { log_probs: &INPUT, old_log_probs: &INPUT, advantages: &INPUT };
-        ppo_clip(batch, input, &PpoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+        ppo_clip(batch, POLICY, &PpoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("reinforce", |batch, aggregate, out| {
+        reinforce(batch, POLICY, &ReinforceConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("cispo", |batch, aggregate, out| {
+        cispo(batch, POLICY, &CispoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("tis_loss", |batch, aggregate, out| {
+        tis_loss(batch, POLICY, &TisLossConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("sapo", |batch, aggregate, out| {
+        sapo(batch, POLICY, &SapoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("dppo_tv", |batch, aggregate, out| {
+        dppo_tv(batch, POLICY, &DppoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("dppo_kl", |batch, aggregate, out| {
+        dppo_kl(batch, POLICY, &DppoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("gspo", |batch, aggregate, out| {
+        gspo(batch, POLICY, &GspoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("vespo", |batch, aggregate, out| {
+        vespo(batch, POLICY, &VespoConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("kl_cov", |batch, aggregate, out| {
+        kl_cov(batch, POLICY, &KlCovConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("dro", |batch, aggregate, out| {
+        let config = DroConfig { beta: 1.0, aggregate, divisor: Default::default() };
+        dro(batch, POLICY, &config, out).map(|result| result.loss)
+    }),
+    ("clip_cov", |batch, aggregate, out| {
+        let config = ClipCovConfig { aggregate, ..Default::default() };
+        clip_cov(batch, POLICY, &config, &[false, true, false, true], out).map(|result| result.loss)
+    }),
+    ("topr", |batch, aggregate, out| {
+        topr(batch, POLICY, &[1.0, -1.0], &ToprConfig { aggregate, ..Default::default() }, out)
     }),
     ("value_loss", |batch, aggregate, out| {
         let input = ValueLossInput { predictions: &INPUT, values: &INPUT, returns: &INPUT };

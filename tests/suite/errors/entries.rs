@@ -1,6 +1,6 @@
 //! Single entries that cannot be right, and fields whose domain depends on another.
 
-use tokenwise::{advantage::*, loss::*, policy::*, reward::*, Batch, Error, Groups, Layout, Mask};
+use tokenwise::{advantage::*, loss::*, policy::*, reward::*, Batch, Error, Groups, Layout, Mask, Moments};
 
 use super::{Ended, Unwritten};
 
@@ -91,6 +91,50 @@ fn groups_of_another_batch() {
         let error = Error::Length { what: "groups", expected: 2, got };
         Ended::new(result).with(&out).refused("group_tokens", error);
     }
+}
+
+#[test]
+fn lonely_samples() {
+    let input =
+        PolicyLossInput { log_probs: &[0.5; 4], old_log_probs: &[0.5; 4], advantages: &[0.5; 4], weights: None };
+    let mut grad = [f64::UNWRITTEN; 4];
+    let mut run = |ids: &[u32]| {
+        let groups = Groups::from_ids(ids).unwrap();
+        let mut scratch = vec![Moments::default(); groups.count()];
+        let result = gvpo(&batch(), &groups, input, &GvpoConfig::default(), &mut scratch, &mut grad);
+        Ended::new(result).with(&grad)
+    };
+    run(&[0, 1]).refused("gvpo", Error::TooFew { what: "groups", needed: 2, got: 1 });
+    run(&[0, 0, 0]).refused("gvpo", Error::Length { what: "groups", expected: 2, got: 3 });
+    run(&[0, 0]).accepted("gvpo");
+}
+
+#[test]
+fn counts_of_gmpo() {
+    let input =
+        PolicyLossInput { log_probs: &[0.5; 4], old_log_probs: &[0.5; 4], advantages: &[0.5; 4], weights: None };
+    let mut grad = [f64::UNWRITTEN; 4];
+    for (what, sequences, ranks) in [("sequences", 0, 1), ("ranks", 2, 0)] {
+        let counts = Counts::Global(GlobalCounts { sequences, ranks, ..Default::default() });
+        let result = gmpo(&batch(), input, &GmpoConfig { counts, ..Default::default() }, &mut grad);
+        Ended::new(result).with(&grad).refused("gmpo", Error::Config { what, must_be: "at least 1", got: 0.0 });
+    }
+    // a micro-batch of a larger step may be empty: it adds nothing
+    let counts = Counts::Global(GlobalCounts { sequences: 2, ..Default::default() });
+    let empty = Batch::new(Layout::padded(2, 2).unwrap(), Mask::new(&[false; 4])).unwrap();
+    let result = gmpo(&empty, input, &GmpoConfig { counts, ..Default::default() }, &mut grad).unwrap();
+    assert_eq!((result, grad), (PolicyLoss::default(), [0.0; 4]));
+}
+
+#[test]
+fn an_upper_bound_that_is_none() {
+    let input =
+        PolicyLossInput { log_probs: &[0.5; 4], old_log_probs: &[0.5; 4], advantages: &[0.5; 4], weights: None };
+    let config = ClipCovConfig { upper: f64::NAN, ..Default::default() };
+    let mut selected = [true; 4];
+    let result = clip_cov_selection(&batch(), input, &config, 0, &mut selected);
+    let error = Error::Config { what: "lower", must_be: "at most upper", got: 1.0 };
+    Ended::new(result).with(&selected).refused("clip_cov_selection", error);
 }
 
 #[test]

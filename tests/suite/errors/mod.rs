@@ -6,7 +6,9 @@
 mod aggregation;
 mod calls;
 mod entries;
+mod estimators;
 mod layouts;
+mod rollout;
 
 use tokenwise::{Batch, Error, Layout, Mask, Moments, Result};
 
@@ -31,6 +33,8 @@ pub(crate) const NOT_NEGATIVE: &Domain =
     &Domain { must_be: "finite and not negative", good: &[0.0, -0.0, 2.5], bad: &[-1e-300, NAN, INF, -INF] };
 pub(crate) const POSITIVE: &Domain =
     &Domain { must_be: "finite and positive", good: &[1e-3, 1.0, 1e3], bad: &[0.0, -0.0, -1.0, NAN, INF, -INF] };
+pub(crate) const CAP: &Domain =
+    &Domain { must_be: "positive", good: &[1e-3, INF, 2.0], bad: &[0.0, -0.0, -1.0, NAN, -INF] };
 pub(crate) const FINITE: &Domain = &Domain { must_be: "finite", good: &[0.0, -3.0, 1e9], bad: &[NAN, INF, -INF] };
 pub(crate) const AT_LEAST_1: &Domain = &Domain { must_be: "at least 1", good: &[1.0], bad: &[0.0] };
 pub(crate) const ABOVE_1: &Domain =
@@ -127,6 +131,14 @@ impl Unwritten for u64 {
     const UNWRITTEN: Self = 0x0bad_0bad_0bad_0bad;
     fn is_unwritten(&self) -> bool {
         *self == Self::UNWRITTEN
+    }
+}
+
+/// For outputs that end up all false.
+impl Unwritten for bool {
+    const UNWRITTEN: Self = true;
+    fn is_unwritten(&self) -> bool {
+        *self
     }
 }
 

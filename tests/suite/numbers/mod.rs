@@ -1,5 +1,7 @@
 //! What happens to numbers that are not ordinary ones, and to batches that hardly are.
 
+mod estimators;
+mod policy_losses;
 mod shapes;
 mod special;
 

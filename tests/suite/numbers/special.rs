@@ -75,7 +75,12 @@ fn estimates_of_infinite_log_ratios() {
 
 #[test]
 fn a_token_the_new_policy_rules_out() {
-    let input = PolicyLossInput { log_probs: &[-INF, -1.0], old_log_probs: &[-1.0, -1.0], advantages: &[1.0, 1.0] };
+    let input = PolicyLossInput {
+        log_probs: &[-INF, -1.0],
+        old_log_probs: &[-1.0, -1.0],
+        advantages: &[1.0, 1.0],
+        weights: None,
+    };
     let mut grad = [9.0; 2];
     let loss = surrogate(&batch(2), input, &SurrogateConfig::default(), &mut grad).unwrap();
     assert_eq!((loss, grad), (-0.5, [0.0, -0.5]));
@@ -130,7 +135,12 @@ fn zeros_keep_their_sign_where_they_are_copied() {
     sequence_sums(&batch(2), &[-0.0, -0.0], &mut sum).unwrap();
     assert_bits("sequence_sums", &sum, &[0.0]);
     // a zero advantage pulls nowhere
-    let input = PolicyLossInput { log_probs: &[0.5_f32, -0.5], old_log_probs: &[0.0, 0.0], advantages: &[0.0, -0.0] };
+    let input = PolicyLossInput {
+        log_probs: &[0.5_f32, -0.5],
+        old_log_probs: &[0.0, 0.0],
+        advantages: &[0.0, -0.0],
+        weights: None,
+    };
     let result = ppo_clip(&batch(2), input, &PpoConfig::default(), &mut out).unwrap();
     assert_eq!((result.loss, out, result.clip_fraction), (0.0, [0.0; 2], 0.0));
 }

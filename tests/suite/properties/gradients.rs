@@ -1,5 +1,8 @@
 //! Every gradient is the slope of its value: central differences in `f64`, away from the bounds where there is none.
 
+mod kl_weighted;
+mod policy_losses;
+
 use tokenwise::{
     divergence::{kl_estimate, kl_exact, kl_exact_gradient, kl_gradient, *},
     loss::*,
@@ -11,7 +14,7 @@ use super::check;
 use crate::{
     case::Case,
     divergence::kl_config,
-    loss::{policy_input, value_input, PpoClip, Surrogate, ValueLoss, Weighing},
+    loss::{value_input, weighed_input, PpoClip, Surrogate, ValueLoss, Weighing},
     policy::temperature,
 };
 
@@ -20,20 +23,32 @@ const STEP: f64 = 1e-5;
 const ERROR: f64 = 2e-8;
 
 /// Compares the gradient with the slope of `value` along each kept entry of a column.
-fn slopes(flat: &mut Flat<f64>, column: Column, grad: &[f64], value: impl Fn(&Flat<f64>) -> f64) {
+fn slopes(flat: &Flat<f64>, column: Column, grad: &[f64], value: impl Fn(&Flat<f64>) -> f64) {
+    slopes_together(flat, column, &[], grad, value);
+}
+
+/// The same with an entry of other columns moved along: their differences are held constant.
+fn slopes_together(
+    flat: &Flat<f64>,
+    column: Column,
+    along: &[Column],
+    grad: &[f64],
+    value: impl Fn(&Flat<f64>) -> f64,
+) {
     assert_eq!(grad.len(), flat.column(column).len());
     let width = grad.len() / flat.tokens().max(1);
     for (entry, &grad) in grad.iter().enumerate() {
         if !flat.keep[entry / width] {
             continue;
         }
-        let middle = flat.columns[column as usize][entry];
-        let mut at = |x: f64| {
-            flat.columns[column as usize][entry] = x;
-            value(flat)
+        let at = |by: f64| {
+            let mut moved = flat.clone();
+            for &column in along.iter().chain([&column]) {
+                moved.columns[column as usize][entry] += by;
+            }
+            value(&moved)
         };
-        let slope = (at(middle + STEP) - at(middle - STEP)) / (2.0 * STEP);
-        at(middle);
+        let slope = (at(STEP) - at(-STEP)) / (2.0 * STEP);
         let error = (slope - grad).abs() / grad.abs().max(1.0);
         assert!(error < ERROR, "entry {entry}: slope {slope:e}, gradient {grad:e}");
     }
@@ -67,12 +82,12 @@ fn of_ppo_clip() {
         let run = |flat: &Flat<f64>, grad: &mut Vec<f64>| {
             *grad = vec![f64::NAN; flat.tokens()];
             choice.weighing.with(flat, |aggregate| {
-                ppo_clip(&flat.batch(), policy_input(flat), &PpoConfig { aggregate, ..config }, grad)
+                ppo_clip(&flat.batch(), weighed_input(flat, choice.weighed), &PpoConfig { aggregate, ..config }, grad)
             })
         };
         let mut grad = Vec::new();
         if run(&flat, &mut grad).is_ok() {
-            slopes(&mut flat, Column::LogProbs, &grad, |flat| run(flat, &mut Vec::new()).unwrap().loss);
+            slopes(&flat, Column::LogProbs, &grad, |flat| run(flat, &mut Vec::new()).unwrap().loss);
         }
     });
 }
@@ -81,18 +96,23 @@ fn of_ppo_clip() {
 fn of_surrogate() {
     check(|spec| {
         let (mut flat, mut random) = setting(spec);
-        let (weighing, log_ratio_bound) = Surrogate::config(&mut random);
+        let (weighing, log_ratio_bound, weighed) = Surrogate::config(&mut random);
         let old = flat.column(Column::OldLogProbs).to_vec();
         keep_away(&mut flat.columns[Column::LogProbs as usize], &[0.5, -0.5], |i| old[i]);
         let run = |flat: &Flat<f64>, grad: &mut Vec<f64>| {
             *grad = vec![f64::NAN; flat.tokens()];
             weighing.with(flat, |aggregate| {
-                surrogate(&flat.batch(), policy_input(flat), &SurrogateConfig { log_ratio_bound, aggregate }, grad)
+                surrogate(
+                    &flat.batch(),
+                    weighed_input(flat, weighed),
+                    &SurrogateConfig { log_ratio_bound, aggregate },
+                    grad,
+                )
             })
         };
         let mut grad = Vec::new();
         if run(&flat, &mut grad).is_ok() {
-            slopes(&mut flat, Column::LogProbs, &grad, |flat| run(flat, &mut Vec::new()).unwrap());
+            slopes(&flat, Column::LogProbs, &grad, |flat| run(flat, &mut Vec::new()).unwrap());
         }
     });
 }
@@ -116,7 +136,7 @@ fn of_value_loss() {
         };
         let mut grad = Vec::new();
         if run(&flat, &mut grad).is_ok() {
-            slopes(&mut flat, Column::Predictions, &grad, |flat| run(flat, &mut Vec::new()).unwrap().loss);
+            slopes(&flat, Column::Predictions, &grad, |flat| run(flat, &mut Vec::new()).unwrap().loss);
         }
     });
 }
@@ -124,7 +144,7 @@ fn of_value_loss() {
 #[test]
 fn of_entropy_bonus_and_aggregate() {
     check(|spec| {
-        let (mut flat, mut random) = setting(spec);
+        let (flat, mut random) = setting(spec);
         let (weighing, coefficient) = (Weighing::new(&mut random), random.pick(&[0.01, -0.5]));
         let bonus = |flat: &Flat<f64>, grad: &mut [f64]| {
             weighing.with(flat, |aggregate| {
@@ -138,8 +158,8 @@ fn of_entropy_bonus_and_aggregate() {
         let (mut grad, mut weights) = (vec![f64::NAN; flat.tokens()], vec![f64::NAN; flat.tokens()]);
         if bonus(&flat, &mut grad).is_ok() && plain(&flat, &mut weights).is_ok() {
             let unused = || vec![0.0; grad.len()];
-            slopes(&mut flat.clone(), Column::Weights, &grad, |flat| bonus(flat, &mut unused()).unwrap());
-            slopes(&mut flat, Column::Kl, &weights, |flat| plain(flat, &mut unused()).unwrap());
+            slopes(&flat, Column::Weights, &grad, |flat| bonus(flat, &mut unused()).unwrap());
+            slopes(&flat, Column::Kl, &weights, |flat| plain(flat, &mut unused()).unwrap());
         }
     });
 }
@@ -158,7 +178,7 @@ fn of_kl_estimate() {
         let mut grad = vec![f64::NAN; flat.tokens()];
         let input = KlInput { log_probs: flat.column(Column::LogProbs), ref_log_probs: &reference };
         kl_gradient(&flat.batch(), input, &config, &mut grad).unwrap();
-        slopes(&mut flat, Column::LogProbs, &grad, |flat| {
+        slopes(&flat, Column::LogProbs, &grad, |flat| {
             let mut out = vec![f64::NAN; flat.tokens()];
             let input = KlInput { log_probs: flat.column(Column::LogProbs), ref_log_probs: &reference };
             kl_estimate(&flat.batch(), input, &config, &mut out).unwrap();
@@ -170,7 +190,7 @@ fn of_kl_estimate() {
 #[test]
 fn of_the_logits() {
     check(|spec| {
-        let (mut flat, mut random) = setting(spec);
+        let (flat, mut random) = setting(spec);
         let config = PolicyConfig { temperature: temperature(&mut random) };
         let (g, h) = (flat.column(Column::Advantages).to_vec(), flat.column(Column::Kl).to_vec());
         let mut grad = vec![f64::NAN; flat.tokens() * flat.vocab];
@@ -178,7 +198,7 @@ fn of_the_logits() {
         let logits = flat.column(Column::Logits);
         let input = LogitsGradientInput { logits, vocab, tokens: &ids, grad_log_probs: &g, grad_entropy: &h };
         logits_gradient(&flat.batch(), input, &config, &mut grad).unwrap();
-        slopes(&mut flat, Column::Logits, &grad, |flat| {
+        slopes(&flat, Column::Logits, &grad, |flat| {
             let (mut log_probs, mut entropy) = (vec![f64::NAN; flat.tokens()], vec![f64::NAN; flat.tokens()]);
             let input = LogProbInput { logits: flat.column(Column::Logits), vocab, tokens: &ids };
             let output = LogProbOutput { log_probs: &mut log_probs, entropy: &mut entropy };
@@ -192,7 +212,7 @@ fn of_the_logits() {
 #[test]
 fn of_kl_exact() {
     check(|spec| {
-        let (mut flat, mut random) = setting(spec);
+        let (flat, mut random) = setting(spec);
         let config = PolicyConfig { temperature: temperature(&mut random) };
         let (reference, g) = (flat.column(Column::RefLogits).to_vec(), flat.column(Column::Advantages).to_vec());
         let vocab = flat.vocab;
@@ -200,7 +220,7 @@ fn of_kl_exact() {
         let logits = flat.column(Column::Logits);
         let input = KlExactGradientInput { logits, ref_logits: &reference, vocab, grad_kl: &g };
         kl_exact_gradient(&flat.batch(), input, &config, &mut grad).unwrap();
-        slopes(&mut flat, Column::Logits, &grad, |flat| {
+        slopes(&flat, Column::Logits, &grad, |flat| {
             let mut out = vec![f64::NAN; flat.tokens()];
             let input = KlExactInput { logits: flat.column(Column::Logits), ref_logits: &reference, vocab };
             kl_exact(&flat.batch(), input, &config, &mut out).unwrap();

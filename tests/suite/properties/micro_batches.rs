@@ -7,14 +7,17 @@ use tokenwise_tests::{
 };
 
 use super::check;
-use crate::loss::{policy_input, value_input, MODES};
+use crate::{
+    loss::{policy_input, value_input, weighed_input, MODES},
+    policy_loss::ClipCov,
+};
 
 const RANKS: u64 = 3;
 
 type Loss<R> = fn(&Flat<R>, Aggregate<'_>, &mut [R]) -> Result<f64>;
 
-fn losses<R: Number>() -> [(&'static str, Loss<R>); 5] {
-    [
+fn losses<R: Number>() -> Vec<(&'static str, Loss<R>)> {
+    vec![
         ("aggregate", |flat, config, out| aggregate(&flat.batch(), flat.column(Column::Kl), &config, out)),
         ("surrogate", |flat, aggregate, out| {
             let config = SurrogateConfig { aggregate, ..Default::default() };
@@ -23,6 +26,64 @@ fn losses<R: Number>() -> [(&'static str, Loss<R>); 5] {
         ("ppo_clip", |flat, aggregate, out| {
             let config = PpoConfig { aggregate, ..Default::default() };
             Ok(ppo_clip(&flat.batch(), policy_input(flat), &config, out)?.loss)
+        }),
+        ("reinforce", |flat, aggregate, out| {
+            let config = ReinforceConfig { aggregate, ..Default::default() };
+            Ok(reinforce(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("cispo", |flat, aggregate, out| {
+            let config = CispoConfig { aggregate, ..Default::default() };
+            Ok(cispo(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("tis_loss", |flat, aggregate, out| {
+            let config = TisLossConfig { aggregate, ..Default::default() };
+            Ok(tis_loss(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("sapo", |flat, aggregate, out| {
+            let config = SapoConfig { aggregate, ..Default::default() };
+            Ok(sapo(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("dppo_tv", |flat, aggregate, out| {
+            let config = DppoConfig { aggregate, ..Default::default() };
+            Ok(dppo_tv(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("dppo_kl", |flat, aggregate, out| {
+            let config = DppoConfig { aggregate, ..Default::default() };
+            Ok(dppo_kl(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("gspo", |flat, aggregate, out| {
+            let config = GspoConfig { aggregate, ..Default::default() };
+            Ok(gspo(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("vespo", |flat, aggregate, out| {
+            let config = VespoConfig { aggregate, ..Default::default() };
+            Ok(vespo(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("dro", |flat, aggregate, out| {
+            let config = DroConfig { beta: 0.5, aggregate, divisor: Divisor::Count };
+            Ok(dro(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("gspo by token", |flat, aggregate, out| {
+            let config = GspoConfig { form: GspoForm::Token, aggregate, ..Default::default() };
+            Ok(gspo(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        // its only aggregation is a mean over sequences
+        ("gmpo", |flat, aggregate, out| {
+            let config = GmpoConfig { counts: aggregate.counts, ..Default::default() };
+            Ok(gmpo(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("topr", |flat, aggregate, out| {
+            let config = ToprConfig { aggregate, ..Default::default() };
+            topr(&flat.batch(), weighed_input(flat, true), &flat.scores, &config, out)
+        }),
+        ("clip_cov", |flat, aggregate, out| {
+            let config = ClipCovConfig { aggregate, ..Default::default() };
+            Ok(clip_cov(&flat.batch(), weighed_input(flat, true), &config, &ClipCov::selected(flat), out)?.loss)
+        }),
+        // its choice is of the batch at hand; all of it is all of each part
+        ("kl_cov", |flat, aggregate, out| {
+            let config = KlCovConfig { ratio: 1.0, aggregate, ..Default::default() };
+            Ok(kl_cov(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
         }),
         ("value_loss", |flat, aggregate, out| {
             let config = ValueConfig { aggregate, ..Default::default() };

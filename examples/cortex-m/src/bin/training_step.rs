@@ -111,6 +111,7 @@ fn training_step(gradient: &mut [f32; TOKENS]) -> Result<f64> {
         log_probs: black_box(&LOG_PROBS),
         old_log_probs: black_box(&OLD_LOG_PROBS),
         advantages: &advantages,
+        weights: None,
     };
     Ok(ppo_clip(&batch, input, &PpoConfig::default(), gradient)?.loss)
 }

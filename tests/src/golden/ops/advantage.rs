@@ -84,7 +84,7 @@ pub(super) fn monte_carlo_advantage<R: Number>(case: &Case<'_>) -> Ran {
 }
 
 /// One score per sequence, counted as the profile counts.
-fn scores<R: Number>(case: &Case<'_>) -> Result<Vec<R>, Failure> {
+pub(super) fn scores<R: Number>(case: &Case<'_>) -> Result<Vec<R>, Failure> {
     let rewards = case.tokens::<R>("rewards")?;
     let batch = if case.profile.scores_count_dropped_slots() { case.whole_batch()? } else { case.batch()? };
     let mut scores = vec![R::zero(); case.rows];
@@ -93,7 +93,7 @@ fn scores<R: Number>(case: &Case<'_>) -> Result<Vec<R>, Failure> {
 }
 
 /// Lays per-sequence advantages on the kept tokens.
-fn laid_on_tokens<R: Number>(case: &Case<'_>, per_sequence: &[R]) -> Ran {
+pub(super) fn laid_on_tokens<R: Number>(case: &Case<'_>, per_sequence: &[R]) -> Ran {
     let mut out = vec![R::zero(); case.rows * case.cols];
     advantage::broadcast(&case.batch()?, per_sequence, &mut out)?;
     Ok(vec![("advantages", Output::tokens(out))])

@@ -63,13 +63,19 @@ pub(super) fn aggregate<R: Number>(case: &Case<'_>) -> Ran {
 }
 
 /// The three inputs of a policy loss.
-fn with_policy_input<R: Number>(
+pub(super) fn with_policy_input<R: Number>(
     case: &Case<'_>,
     with: impl FnOnce(PolicyLossInput<'_, R>, Aggregate<'_>) -> Ran,
 ) -> Ran {
     let (log_probs, old_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens::<R>("old_log_probs")?);
     let advantages = case.tokens::<R>("advantages")?;
-    let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &advantages };
+    let weights = if case.has_input("rollout_weights") { Some(case.tokens::<R>("rollout_weights")?) } else { None };
+    let input = PolicyLossInput {
+        log_probs: &log_probs,
+        old_log_probs: &old_log_probs,
+        advantages: &advantages,
+        weights: weights.as_deref(),
+    };
     let ran = with_aggregate(case, "aggregate", |aggregate| with(input, aggregate));
     or_empty(case, ran, "loss")
 }

@@ -2,10 +2,13 @@
 
 mod advantage;
 mod divergence;
+mod estimators;
 mod loss;
 mod metric;
 mod policy;
+mod policy_loss;
 mod reward;
+mod rollout;
 
 use super::case::{Case, Failure, Number, Ran};
 
@@ -29,13 +32,42 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "last_k_credit" => advantage::last_k_credit::<R>(case),
         "attention_credit" => advantage::attention_credit::<R>(case),
         "monte_carlo_advantage" => advantage::monte_carlo_advantage::<R>(case),
-        "grpo" => advantage::grpo::<R>(case),
+        "grpo" | "grpo_vectorized" => advantage::grpo::<R>(case),
         "rloo" => advantage::rloo::<R>(case),
+        "rloo_vectorized" => estimators::rloo_vectorized::<R>(case),
+        "td_lambda" => estimators::td_lambda::<R>(case),
+        "upgo" => estimators::upgo::<R>(case),
+        "vtrace" => estimators::vtrace::<R>(case),
+        "grpo_passk" => estimators::grpo_passk::<R>(case),
+        "opo" => estimators::opo::<R>(case),
+        "gpg_advantage" => estimators::gpg_advantage::<R>(case),
+        "gdpo" => estimators::gdpo::<R>(case),
+        "reinforce_plus_plus" => estimators::reinforce_plus_plus::<R>(case),
+        "reinforce_plus_plus_baseline" => estimators::reinforce_plus_plus_baseline::<R>(case),
+        "remax" => estimators::remax::<R>(case),
+        "optimal_token_baseline" | "tir_optimal_token_baseline" => estimators::optimal_token_baseline::<R>(case),
         "aggregate" => loss::aggregate::<R>(case),
         "surrogate" => loss::surrogate::<R>(case),
         "ppo_clip" => loss::ppo_clip::<R>(case),
+        "reinforce" => policy_loss::reinforce::<R>(case),
+        "tis_loss" => policy_loss::tis_loss::<R>(case),
+        "cispo" => policy_loss::cispo::<R>(case),
+        "sapo" => policy_loss::sapo::<R>(case),
+        "dppo_tv" => policy_loss::dppo_tv::<R>(case),
+        "dppo_kl" => policy_loss::dppo_kl::<R>(case),
+        "dro" => policy_loss::dro::<R>(case),
+        "gspo" => policy_loss::gspo::<R>(case),
+        "luspo" => policy_loss::luspo::<R>(case),
+        "gmpo" => policy_loss::gmpo::<R>(case),
+        "vespo" => policy_loss::vespo::<R>(case),
+        "topr" => policy_loss::topr::<R>(case),
+        "clip_cov" => policy_loss::clip_cov::<R>(case),
+        "kl_cov" => policy_loss::kl_cov::<R>(case),
         "value_loss" => loss::value_loss::<R>(case),
         "entropy_bonus" => loss::entropy_bonus::<R>(case),
+        "rollout_is" => rollout::rollout_is::<R>(case),
+        "rollout_rejection" => rollout::rollout_rejection::<R>(case),
+        "rollout_metrics" => rollout::rollout_metrics::<R>(case),
         "masked_mean" => metric::masked_mean::<R>(case),
         "masked_var" => metric::masked_var::<R>(case),
         "correlation" => metric::correlation::<R>(case),

@@ -26,16 +26,17 @@ fn policies(call: &mut Call) -> [Vec<f64>; 3] {
 
 pub(super) fn surrogate(call: &mut Call) -> Ended {
     let [new, old, advantages] = policies(call);
-    let mut grad = call.output("grad", TOKENS);
+    let (weights, mut grad) = (call.input("weights", TOKENS), call.output("grad", TOKENS));
     let config =
         SurrogateConfig { log_ratio_bound: Some(call.number("log_ratio_bound", POSITIVE)), ..Default::default() };
-    let input = PolicyLossInput { log_probs: &new, old_log_probs: &old, advantages: &advantages };
+    let input =
+        PolicyLossInput { log_probs: &new, old_log_probs: &old, advantages: &advantages, weights: Some(&weights) };
     Ended::new(loss::surrogate(&call.batch(), input, &config, &mut grad)).with(&grad)
 }
 
 pub(super) fn ppo_clip(call: &mut Call) -> Ended {
     let [new, old, advantages] = policies(call);
-    let mut grad = call.output("grad", TOKENS);
+    let (weights, mut grad) = (call.input("weights", TOKENS), call.output("grad", TOKENS));
     let config = PpoConfig {
         clip_low: call.number("clip_low", NOT_NEGATIVE),
         clip_high: call.number("clip_high", NOT_NEGATIVE),
@@ -43,7 +44,8 @@ pub(super) fn ppo_clip(call: &mut Call) -> Ended {
         log_ratio_bound: Some(call.number("log_ratio_bound", POSITIVE)),
         ..Default::default()
     };
-    let input = PolicyLossInput { log_probs: &new, old_log_probs: &old, advantages: &advantages };
+    let input =
+        PolicyLossInput { log_probs: &new, old_log_probs: &old, advantages: &advantages, weights: Some(&weights) };
     Ended::new(loss::ppo_clip(&call.batch(), input, &config, &mut grad)).with(&grad)
 }
 

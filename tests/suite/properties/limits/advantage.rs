@@ -7,7 +7,7 @@ use tokenwise_tests::{
 
 use crate::properties::check;
 
-fn run_gae<R: Number>(flat: &Flat<R>, gamma: f64, lambda: f64, across: Across) -> (Vec<R>, Vec<R>) {
+pub(super) fn run_gae<R: Number>(flat: &Flat<R>, gamma: f64, lambda: f64, across: Across) -> (Vec<R>, Vec<R>) {
     let (mut advantages, mut returns) = (vec![R::nan(); flat.tokens()], vec![R::nan(); flat.tokens()]);
     let (rewards, values) = (flat.column(Column::Rewards), flat.column(Column::Values));
     let output = GaeOutput { advantages: &mut advantages, returns: &mut returns };
@@ -16,7 +16,7 @@ fn run_gae<R: Number>(flat: &Flat<R>, gamma: f64, lambda: f64, across: Across) -
     (advantages, returns)
 }
 
-fn run_returns<R: Number>(flat: &Flat<R>, gamma: f64, across: Across) -> Vec<R> {
+pub(super) fn run_returns<R: Number>(flat: &Flat<R>, gamma: f64, across: Across) -> Vec<R> {
     let mut out = vec![R::nan(); flat.tokens()];
     let input = ReturnsInput { rewards: flat.column(Column::Rewards), bootstrap: &flat.bootstrap };
     discounted_returns(&flat.batch(), input, &ReturnsConfig { gamma, across }, &mut out).unwrap();
@@ -24,7 +24,7 @@ fn run_returns<R: Number>(flat: &Flat<R>, gamma: f64, across: Across) -> Vec<R> 
 }
 
 /// Something of each kept token, 0 for the others.
-fn of_kept<R: Number>(flat: &Flat<R>, token: impl Fn(usize) -> R) -> Vec<R> {
+pub(super) fn of_kept<R: Number>(flat: &Flat<R>, token: impl Fn(usize) -> R) -> Vec<R> {
     (0..flat.tokens()).map(|slot| if flat.keep[slot] { token(slot) } else { R::zero() }).collect()
 }
 
@@ -157,7 +157,7 @@ fn without_a_price_rewards_are_scores() {
     });
 }
 
-fn relative(groups: &Groups<'_>, scores: &[f64], config: &GroupConfig) -> Vec<f64> {
+pub(super) fn relative(groups: &Groups<'_>, scores: &[f64], config: &GroupConfig) -> Vec<f64> {
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![f64::NAN; scores.len()]);
     group_relative(groups, scores, config, &mut scratch, &mut out).unwrap();
     out

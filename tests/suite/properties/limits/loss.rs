@@ -34,7 +34,7 @@ fn before_the_first_step<R: Number>(spec: Spec) {
     });
     // ratio 1: the loss is minus the aggregated advantage, the gradient that of REINFORCE
     assert_bits("loss", &[loss], &[0.0 - mean]);
-    assert_eq!(result, PpoLoss { loss, ..Default::default() });
+    assert_eq!(result, PolicyLoss { loss, ..Default::default() });
     assert_bits("gradient", &clipped, &plain);
     let reinforce = |i: usize| if flat.keep[i] { -weights[i] * input.advantages[i] } else { R::zero() };
     assert_bits("REINFORCE", &plain, &(0..plain.len()).map(reinforce).collect::<Vec<R>>());

@@ -33,7 +33,7 @@ fn kl_means_are_means_of_estimates() {
 fn clip_fractions_are_those_of_the_loss() {
     check(|spec| {
         let flat = World::<f32>::new(spec).packed();
-        let PolicyLossInput { log_probs, old_log_probs, advantages } = policy_input(&flat);
+        let PolicyLossInput { log_probs, old_log_probs, advantages, .. } = policy_input(&flat);
         let dual_clip = dual_clip(&mut Random::new(spec.seed));
         let config = ClipConfig { dual_clip, ..Default::default() };
         let Ok(shares) = clip_fractions(&flat.batch(), RatioInput { log_probs, old_log_probs, advantages }, &config)

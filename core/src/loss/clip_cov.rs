@@ -1,0 +1,184 @@
+use super::{
+    covariance::{walk, wanted, Center},
+    ppo_clip::{Clip, DualClip},
+    Aggregate, PolicyLoss, PolicyLossInput,
+};
+use crate::{
+    error::{check_config, check_len, check_unit, Result},
+    layout::Batch,
+    math::exp,
+    real::Real,
+    statistics::Divisor,
+};
+
+/// How [`clip_cov`] clips, and which tokens [`clip_cov_selection`] may choose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClipCovConfig<'a> {
+    /// ε⁻; not negative, default 0.2.
+    pub clip_low: f64,
+    /// ε⁺; not negative, default 0.2.
+    pub clip_high: f64,
+    /// Candidates have a covariance above this; default 1.
+    pub lower: f64,
+    /// Candidates have a covariance below this; default 5.
+    pub upper: f64,
+    /// Share of the kept tokens to choose, at least one; in `[0, 1]`, default 2e-4.
+    pub ratio: f64,
+    /// How tokens become one number; default their mean.
+    pub aggregate: Aggregate<'a>,
+    /// What means divide by; default the exact count.
+    pub divisor: Divisor,
+}
+
+impl Default for ClipCovConfig<'_> {
+    fn default() -> Self {
+        Self {
+            clip_low: 0.2,
+            clip_high: 0.2,
+            lower: 1.0,
+            upper: 5.0,
+            ratio: 2e-4,
+            aggregate: Aggregate::default(),
+            divisor: Divisor::Count,
+        }
+    }
+}
+
+/// The clipped surrogate without the tokens chosen beforehand: their gradient is detached, so that entropy does not collapse.
+///
+/// ```text
+/// L_t = [t not selected] · max(−ρ_t A_t, −clip(ρ_t, 1 − ε⁻, 1 + ε⁺) A_t)        ∂loss/∂log π_t = −W_t ρ_t A_t, or 0
+/// ```
+///
+/// `clip_fraction` is the share of selected tokens. Choose them by [`clip_cov_selection`], or any other way.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read, whether selected or not, and get gradient 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
+/// width is negative; the errors of [`aggregate`](super::aggregate).
+///
+/// **Reference.** Cui et al. 2025, arXiv:2505.22617, §4.2; verl 0.9.1 `clip_cov`. Log-ratios are not bounded.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
+/// let log_probs = [-0.5, f64::NAN, -1.0];
+/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, 3.0], weights: None };
+/// let mut grad = [9.0; 3];
+/// let result = clip_cov(&batch, input, &ClipCovConfig::default(), &[false, true, true], &mut grad)?;
+/// assert_eq!((result.loss, result.clip_fraction), (-0.5, 0.5));
+/// assert_eq!(grad, [-0.5, 0.0, 0.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn clip_cov<R: Real>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    config: &ClipCovConfig<'_>,
+    selected: &[bool],
+    grad: &mut [R],
+) -> Result<PolicyLoss> {
+    input.check(batch, grad)?;
+    check_len("selected", selected, batch.tokens())?;
+    let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?.rounded();
+    let plan = config.aggregate.plan(batch)?;
+    Ok(walk(batch, &input, &plan, config.divisor, grad, |slot, log_ratio, advantage| {
+        let ratio = exp(log_ratio);
+        let token = clip.token(ratio, advantage);
+        let slope = if token.flat { R::zero() } else { -advantage * ratio };
+        // a NaN loss has a NaN gradient, chosen or not
+        let slope = if token.loss.is_nan() { token.loss } else { slope };
+        let pick = |x: R| if selected[slot] & !x.is_nan() { R::zero() } else { x };
+        (pick(token.loss), pick(slope), selected[slot], -log_ratio)
+    }))
+}
+
+/// Chooses the tokens whose gradient [`clip_cov`] detaches: some of those with a high covariance of advantage and log-probability.
+///
+/// ```text
+/// cov_t = (A_t − Ā)(log π_t − mean log π)        candidates: lower < cov_t < upper, and not held by the clip
+/// max(⌊ratio · N⌋, 1) of them, uniformly at random
+/// ```
+///
+/// The same seed chooses the same tokens on every machine. Returns how many were chosen.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and never chosen.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
+/// width is negative, `ratio` outside `[0, 1]`, or `lower` above `upper` or NaN.
+///
+/// **Reference.** verl 0.9.1 `clip_cov`, which draws by torch's generator.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
+/// let log_probs = [-4.0, -1.0, f64::NAN, -1.0];
+/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[-2.0, 1.0, f64::NAN, 1.0], weights: None };
+/// let mut selected = [false; 4];
+/// assert_eq!(clip_cov_selection(&batch, input, &ClipCovConfig::default(), 7, &mut selected)?, 1);
+/// assert_eq!(selected, [true, false, false, false]);       // covariance 4; that of the others is 1, not above the lower bound
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn clip_cov_selection<R: Real>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    config: &ClipCovConfig<'_>,
+    seed: u64,
+    selected: &mut [bool],
+) -> Result<usize> {
+    input.check(batch, input.log_probs)?;
+    check_len("selected", selected, batch.tokens())?;
+    let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?.rounded();
+    check_config("lower", "at most upper", config.lower, config.lower <= config.upper)?;
+    check_unit("ratio", config.ratio)?;
+    let center = Center::of(batch, &input, config.divisor);
+    let candidate = |slot: usize| {
+        let advantage = input.advantages[slot];
+        let cov = center.covariance(&input, slot);
+        let held = clip.token(exp(input.log_probs[slot] - input.old_log_probs[slot]), advantage).held;
+        batch.mask().as_slice()[slot] && !held && cov > config.lower && cov < config.upper
+    };
+    let mut left = (0..batch.tokens()).filter(|&slot| candidate(slot)).count();
+    let mut wanted = wanted(config.ratio, batch.kept()).min(left);
+    let chosen = wanted;
+    let mut random = SplitMix64(seed);
+    for (slot, selected) in selected.iter_mut().enumerate() {
+        *selected = false;
+        if candidate(slot) {
+            // each of the remaining candidates is chosen with probability wanted / left
+            if random.below(left as u64) < wanted as u64 {
+                *selected = true;
+                wanted -= 1;
+            }
+            left -= 1;
+        }
+    }
+    Ok(chosen)
+}
+
+/// A small generator with the same sequence everywhere.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform below `bound` (at least 1), by the high half of a product; the bias is below bound / 2⁶⁴.
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}

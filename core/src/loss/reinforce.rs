@@ -1,0 +1,69 @@
+use super::{
+    token::{evaluate, Token, TokenLoss},
+    Aggregate, PolicyLoss, PolicyLossInput,
+};
+use crate::{error::Result, layout::Batch, real::Real, statistics::Divisor};
+
+/// How [`reinforce`] aggregates.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReinforceConfig<'a> {
+    /// How tokens become one number; default their mean.
+    pub aggregate: Aggregate<'a>,
+    /// What the means of the metrics divide by; default the exact count.
+    pub divisor: Divisor,
+}
+
+/// The plain policy gradient as a loss. Returns it, writes ∂loss/∂log_probs into `grad`.
+///
+/// ```text
+/// loss = −Agg_t A_t log π_t        ∂loss/∂log π_t = −W_t A_t
+/// ```
+///
+/// The value means little, the gradient is everything. Clip metrics are 0; `kl` is the mean of `log π_old − log π`.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and get gradient 0.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; the errors of [`aggregate`](super::aggregate).
+///
+/// **Reference.** Williams 1992; verl 0.9.1 `gpg`, and `reinforce` of its bypass mode with rollout `weights`.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
+/// let log_probs = [-0.5, f64::NAN, -1.0];
+/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, -0.5], weights: None };
+/// let mut grad = [9.0; 3];
+/// assert_eq!(reinforce(&batch, input, &ReinforceConfig::default(), &mut grad)?.loss, 0.0);     // (0.5 − 0.5) / 2
+/// assert_eq!(grad, [-0.5, 0.0, 0.25]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn reinforce<R: Real>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    config: &ReinforceConfig<'_>,
+    grad: &mut [R],
+) -> Result<PolicyLoss> {
+    input.check(batch, grad)?;
+    let plan = config.aggregate.plan(batch)?;
+    Ok(evaluate(batch, input, &Plain, &plan, config.divisor, grad))
+}
+
+struct Plain;
+
+impl<R: Real> TokenLoss<R> for Plain {
+    #[inline(always)]
+    fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
+        Token {
+            loss: -advantage * log_prob,
+            slope: -advantage,
+            held: false,
+            held_below: false,
+            kl: old_log_prob - log_prob,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The one walk behind every policy loss that is a function of its own token.
+
+use super::{aggregate::Plan, PolicyLossInput};
+use crate::{
+    layout::Batch,
+    real::Real,
+    reduce::{map_row, Sum},
+    simd::multiversion,
+    statistics::Divisor,
+};
+
+/// A policy loss and what is logged beside it. The means are over the kept tokens of the batch at hand; 0 if there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PolicyLoss {
+    /// The aggregated loss.
+    pub loss: f64,
+    /// Share of tokens that the loss holds back on the usual side; each loss says what that means for it.
+    pub clip_fraction: f64,
+    /// Share of tokens held back by a second bound.
+    pub clip_fraction_lower: f64,
+    /// Mean of `log π_old − log π`, or what the loss reports in its place.
+    pub kl: f64,
+}
+
+/// The loss of one token.
+pub(crate) struct Token<R> {
+    pub(crate) loss: R,
+    /// Its derivative by the log-probability.
+    pub(crate) slope: R,
+    pub(crate) held: bool,
+    pub(crate) held_below: bool,
+    pub(crate) kl: R,
+}
+
+/// A loss that knows one token at a time.
+pub(crate) trait TokenLoss<R> {
+    fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
+}
+
+/// Aggregates a loss over a batch and writes its gradient.
+pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    formula: &F,
+    plan: &Plan<'_>,
+    divisor: Divisor,
+    grad: &mut [R],
+) -> PolicyLoss {
+    let [loss, held, held_below, kl] = walk(batch, input, formula, plan, grad);
+    let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / divisor.of(batch.kept() as f64) };
+    PolicyLoss { loss, clip_fraction: mean(held), clip_fraction_lower: mean(held_below), kl: mean(kl) }
+}
+
+/// A rollout weight multiplies loss and gradient of its token; it is a constant.
+#[inline(always)]
+fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [f64; 4]) {
+    let loss = token.loss * omega;
+    let gradient = token.slope * omega * w;
+    // a NaN loss has a NaN gradient, whatever the comparisons said
+    let gradient = if loss.is_nan() { loss } else { gradient };
+    let count = |yes: bool| if yes { 1.0 } else { 0.0 };
+    ([gradient], [loss.widen(), count(token.held), count(token.held_below), token.kl.widen()])
+}
+
+multiversion! {
+    fn walk<R: Real, F: TokenLoss<R>>(
+        batch: &Batch<'_>, input: PolicyLossInput<'_, R>, formula: &F, plan: &Plan<'_>, grad: &mut [R],
+    ) -> [f64; 4] {
+        let mut totals = [Sum::default(); 4];
+        for (row, weight) in plan.rows(batch) {
+            let w = R::narrow(weight);
+            let [new, old, advantages] = [input.log_probs, input.old_log_probs, input.advantages];
+            let mut parts = match input.weights {
+                None => map_row(&row, [new, old, advantages], [&mut *grad], |[new, old, advantage]| {
+                    weighed(formula.token(new, old, advantage), R::one(), w)
+                }),
+                Some(weights) => map_row(&row, [new, old, advantages, weights], [&mut *grad], |[new, old, advantage, omega]| {
+                    weighed(formula.token(new, old, advantage), omega, w)
+                }),
+            };
+            parts[0] *= weight;
+            for (total, part) in totals.iter_mut().zip(parts) {
+                total.add(part);
+            }
+        }
+        totals.map(Sum::value)
+    }
+}

@@ -1,0 +1,143 @@
+use crate::{
+    error::{check_len, check_not_negative, Error, Result},
+    layout::Batch,
+    math::exp,
+    real::Real,
+    reduce::{map_row, Sum},
+    simd::multiversion,
+    statistics::Divisor,
+};
+
+/// What [`variance_proxy`] reads, all action-aligned.
+#[derive(Clone, Copy, Debug)]
+pub struct VarianceProxyInput<'a, R> {
+    /// Log-probabilities of the policy that sampled.
+    pub old_log_probs: &'a [R],
+    /// `Σ_v π_v²` of the distribution each token was drawn from.
+    pub sum_pi_squared: &'a [R],
+    /// Advantages.
+    pub advantages: &'a [R],
+    /// Importance weights, where the loss uses them.
+    pub weights: Option<&'a [R]>,
+}
+
+/// How noisy the gradient is, by proxies that need no second backward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct VarianceProxy {
+    /// Squared norm of the batch's gradient.
+    pub signal_strength: f64,
+    /// Mean over sequences of the squared norm of their own gradients, by proxy.
+    pub total_power: f64,
+    /// Variance of the mean gradient; 0 for one sequence, never negative.
+    pub pure_noise: f64,
+    /// Mean over sequences of their squared mean advantage.
+    pub expected_a_squared: f64,
+    /// Mean over sequences of W.
+    pub expected_w: f64,
+}
+
+impl VarianceProxy {
+    /// The keys as verl 0.9.1 logs them.
+    pub fn entries(&self) -> [(&'static str, f64); 5] {
+        [
+            ("variance_proxy/proxy1_signal_strength", self.signal_strength),
+            ("variance_proxy/proxy2_total_power", self.total_power),
+            ("variance_proxy/proxy3_pure_noise", self.pure_noise),
+            ("variance_proxy/expected_a_squared", self.expected_a_squared),
+            ("variance_proxy/expected_w", self.expected_w),
+        ]
+    }
+}
+
+/// Signal and noise of the policy gradient, from the size of each token's score function.
+///
+/// ```text
+/// s_t = 1 − 2 π_t + Σ_v π_v²      W_i = Σ_t s_t      a_i = mean_t A      w̄_i = mean_t w (1 without weights)
+/// signal = ‖g‖²      power = mean_i w̄_i² a_i² max(W_i, 0)      noise = max(0, (power − signal) / (B − 1))
+/// expected_w = mean_i Σ_t w_t² s_t
+/// ```
+///
+/// `gradient_norm` is ‖g‖ of the whole batch.
+///
+/// **Alignment.** Action-aligned.
+///
+/// **Mask.** Dropped slots are never read. A sequence without kept tokens counts 0.
+///
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if the norm is negative or not finite;
+/// [`Error::EmptyMask`] if there is no sequence.
+///
+/// **Reference.** verl 0.9.1 `compute_variance_proxy_metrics`, with [`Divisor::CountPlusEpsilon`]. It takes the weights out of W again by
+/// dividing by `max(w², 1e-10)`: a token whose weight is below 1e-5 then counts less than its s, and here too.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{metric::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, false, true, true]))?;
+/// let never = f64::NEG_INFINITY;
+/// let input = VarianceProxyInput {
+///     old_log_probs: &[never, f64::NAN, never, never],
+///     sum_pi_squared: &[0.0, f64::NAN, 0.0, 1.0],
+///     advantages: &[2.0, f64::NAN, 1.0, 1.0],
+///     weights: None,
+/// };
+/// let proxy = variance_proxy(&batch, input, 1.0, Divisor::Count)?;
+/// assert_eq!((proxy.total_power, proxy.pure_noise, proxy.expected_w), (3.5, 2.5, 2.0));
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn variance_proxy<R: Real>(
+    batch: &Batch<'_>,
+    input: VarianceProxyInput<'_, R>,
+    gradient_norm: f64,
+    divisor: Divisor,
+) -> Result<VarianceProxy> {
+    check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
+    check_len("sum_pi_squared", input.sum_pi_squared, batch.tokens())?;
+    check_len("advantages", input.advantages, batch.tokens())?;
+    if let Some(weights) = input.weights {
+        check_len("weights", weights, batch.tokens())?;
+    }
+    check_not_negative("gradient_norm", gradient_norm)?;
+    if batch.sequences() == 0 {
+        return Err(Error::EmptyMask);
+    }
+    let rows = batch.sequences() as f64;
+    let [power, a_squared, w] = sums(batch, input, divisor).map(|sum| sum / rows);
+    let signal = gradient_norm * gradient_norm;
+    let noise = if batch.sequences() > 1 { (power - signal) / (rows - 1.0) } else { 0.0 };
+    Ok(VarianceProxy {
+        signal_strength: signal,
+        total_power: power,
+        pure_noise: if noise < 0.0 { 0.0 } else { noise },
+        expected_a_squared: a_squared,
+        expected_w: w,
+    })
+}
+
+multiversion! {
+    fn sums<R: Real>(batch: &Batch<'_>, input: VarianceProxyInput<'_, R>, divisor: Divisor) -> [f64; 3] {
+        let mut totals = [Sum::default(); 3];
+        // without weights the advantages stand in their place, unread
+        let weights = input.weights.unwrap_or(input.advantages);
+        for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+            let inputs = [input.old_log_probs, input.sum_pi_squared, input.advantages, weights];
+            let sums = map_row(&row, inputs, [], |[old, squares, advantage, weight]| {
+                let s = (R::one() - R::narrow(2.0) * exp(old) + squares).widen();
+                let weight = if input.weights.is_some() { weight.widen() } else { 1.0 };
+                let square = weight * weight;
+                let scaled = s * square;
+                let original = scaled / if square < 1e-10 { 1e-10 } else { square };
+                ([], [advantage.widen(), weight, original, scaled])
+            });
+            let n = divisor.of(row.kept() as f64);
+            let a = sums[0] / n;
+            let mean_weight = if input.weights.is_some() { sums[1] / n } else { 1.0 };
+            let w = if sums[2] < 0.0 { 0.0 } else { sums[2] };
+            for (total, term) in totals.iter_mut().zip([mean_weight * mean_weight * (a * a) * w, a * a, sums[3]]) {
+                total.add(term);
+            }
+        }
+        totals.map(Sum::value)
+    }
+}

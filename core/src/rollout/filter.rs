@@ -1,0 +1,109 @@
+use crate::{
+    error::{check_config, check_len, check_not_negative, Result},
+    groups::Groups,
+    math::sqrt,
+    real::Real,
+    statistics::{Divisor, Moments, Spread},
+};
+
+/// When the scores of one prompt teach something.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum GroupRule {
+    /// Unless all are exactly equal; one alone is kept. verl 0.9.1 (`filter_groups`), NeMo-RL.
+    #[default]
+    NotConstant,
+    /// If the standard deviation (divided by `n − 1`) is above `at_least`; one alone is dropped. slime: 1e-6.
+    Spread {
+        /// Not negative.
+        at_least: f64,
+    },
+    /// If the mean is strictly between the two. OpenRLHF 0.11 and TorchRL: 0 and 1; ROLL: 0.1 and 0.95.
+    MeanBetween {
+        /// Not NaN.
+        low: f64,
+        /// Not below `low`.
+        high: f64,
+    },
+}
+
+/// Which prompts stay in the batch: those whose samples differ enough to learn from.
+///
+/// ```text
+/// NotConstant: std ≠ 0 or K = 1      Spread: std > at_least      MeanBetween: low < mean < high
+/// ```
+///
+/// **Alignment.** `scores` has one entry per sequence, `scratch` and `keep` one per group.
+///
+/// **Mask.** None: sequences, not tokens. A group without sequences is dropped.
+///
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `groups`; [`Error::Config`](crate::Error::Config) if a
+/// bound is out of its domain.
+///
+/// **Reference.** Yu et al. 2025 (DAPO), arXiv:2503.14476, eq. 11. Who uses which rule: [`GroupRule`].
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{rollout::*, Groups, Moments};
+///
+/// let groups = Groups::contiguous(&[2, 2, 1])?;
+/// let (mut scratch, mut keep) = ([Moments::default(); 3], [false; 3]);
+/// dynamic_sampling_filter(&groups, &[1.0, 1.0, 0.0, 1.0, 1.0], &GroupRule::NotConstant, &mut scratch, &mut keep)?;
+/// assert_eq!(keep, [false, true, true]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn dynamic_sampling_filter<R: Real>(
+    groups: &Groups<'_>,
+    scores: &[R],
+    rule: &GroupRule,
+    scratch: &mut [Moments],
+    keep: &mut [bool],
+) -> Result<()> {
+    check_len("scores", scores, groups.sequences())?;
+    check_len("scratch", scratch, groups.count())?;
+    check_len("keep", keep, groups.count())?;
+    match *rule {
+        GroupRule::NotConstant => {}
+        GroupRule::Spread { at_least } => check_not_negative("at_least", at_least)?,
+        GroupRule::MeanBetween { low, high } => {
+            check_config("low", "a number", low, !low.is_nan())?;
+            check_config("high", "not below low", high, high >= low)?;
+        }
+    }
+    scratch.fill(Moments::default());
+    for (group, score) in groups.ids().zip(scores) {
+        scratch[group].merge(&Moments { count: 1, mean: score.widen(), m2: 0.0 });
+    }
+    for (keep, moments) in keep.iter_mut().zip(scratch.iter()) {
+        *keep = match *rule {
+            // equal scores leave no rounding behind: every deviation is exactly 0
+            GroupRule::NotConstant => moments.count == 1 || (moments.count > 1 && moments.m2 != 0.0),
+            GroupRule::Spread { at_least } => {
+                moments.variance(Spread::Sample, Divisor::Count).is_ok_and(|variance| sqrt(variance) > at_least)
+            }
+            GroupRule::MeanBetween { low, high } => moments.count > 0 && moments.mean > low && moments.mean < high,
+        };
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_differ_on_a_lone_sample_and_on_dust() {
+        let groups = Groups::contiguous(&[1, 3, 2]).unwrap();
+        let scores = [0.5, 0.1, 0.1, 0.1, 0.5, 0.5 + 1e-9];
+        let mut scratch = [Moments::default(); 3];
+        for (rule, expected) in [
+            (GroupRule::NotConstant, [true, false, true]),
+            (GroupRule::Spread { at_least: 1e-6 }, [false, false, false]),
+            (GroupRule::MeanBetween { low: 0.1, high: 0.95 }, [true, false, true]),
+        ] {
+            let mut keep = [false; 3];
+            dynamic_sampling_filter(&groups, &scores, &rule, &mut scratch, &mut keep).unwrap();
+            assert_eq!(keep, expected, "{rule:?}");
+        }
+    }
+}

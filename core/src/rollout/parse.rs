@@ -1,0 +1,187 @@
+use crate::{
+    error::{Error, Result},
+    rollout::{Criterion, RejectionOption, WeightBound},
+};
+
+/// Reads verl's `rollout_rs` and `rollout_rs_threshold` strings into criteria, and gives their number.
+///
+/// ```text
+/// options     "token_k1,seq_mean_k3"      names separated by commas, repeated ones counted once
+/// thresholds  "0.5_2.0,0.01"              one for all or one each; k1: "L_U", or "U" for 1/U … U; k2, k3: "U"
+/// ```
+///
+/// **Alignment.** None: text, not tokens.
+///
+/// **Mask.** None.
+///
+/// **Errors.** [`Error::Entry`] with the index of the first name or threshold that cannot be right (`got` is its number where there is
+/// one, else NaN); [`Error::Length`] if there are no options, if the number of thresholds does not fit them, or if `out` is too short.
+///
+/// **Reference.** verl 0.9.1 `_parse_rollout_rs_thresholds`.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::rollout::*;
+///
+/// let mut criteria = [Criterion::default(); 4];
+/// let count = parse_rejection("seq_sum_k1, token_k3", "2.0, 0.01", &mut criteria)?;
+/// assert_eq!(count, 2);
+/// assert_eq!(criteria[0], Criterion { option: RejectionOption::SeqSumK1, lower: 0.5, upper: 2.0 });
+/// assert_eq!((criteria[1].option, criteria[1].upper), (RejectionOption::TokenK3, 0.01));
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
+    for (index, name) in parts(options).enumerate() {
+        if option(name).is_none() {
+            let must_be = "the name of a rejection option, token_k1 … seq_max_k3";
+            return Err(Error::Entry { what: "options", index, must_be, got: f64::NAN });
+        }
+    }
+    let count = distinct(options).count();
+    let given = parts(thresholds).count();
+    if count == 0 {
+        return Err(Error::Length { what: "options", expected: 1, got: 0 });
+    }
+    if given != 1 && given != count {
+        return Err(Error::Length { what: "thresholds", expected: count, got: given });
+    }
+    if out.len() < count {
+        return Err(Error::Length { what: "out", expected: count, got: out.len() });
+    }
+    // twice through the text: once to refuse, once to write
+    for item in criteria(options, thresholds, given) {
+        item?;
+    }
+    for (out, item) in out.iter_mut().zip(criteria(options, thresholds, given)) {
+        *out = item?;
+    }
+    Ok(count)
+}
+
+/// Reads verl's `rollout_is_threshold`: `"U"` truncates, `"L_U"` puts 0 outside.
+///
+/// ```text
+/// "2.0"      Truncate { upper: 2 }        "0.5_5.0"      Zero { lower: 0.5, upper: 5 }
+/// ```
+///
+/// **Alignment.** None: text, not tokens.
+///
+/// **Mask.** None.
+///
+/// **Errors.** [`Error::Entry`] if a number cannot be read, is not positive, or the two are not in order.
+///
+/// **Reference.** verl 0.9.1 `_parse_rollout_is_threshold`.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::rollout::*;
+///
+/// assert_eq!(parse_weight_bound("2.0")?, WeightBound::Truncate { upper: 2.0 });
+/// assert_eq!(parse_weight_bound("0.5_5.0")?, WeightBound::Zero { lower: 0.5, upper: 5.0 });
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn parse_weight_bound(threshold: &str) -> Result<WeightBound> {
+    match threshold.trim().split_once('_') {
+        None => Ok(WeightBound::Truncate { upper: positive(threshold, 0)? }),
+        Some((lower, upper)) => {
+            let (lower, upper) = ordered(positive(lower, 0)?, positive(upper, 0)?, 0)?;
+            Ok(WeightBound::Zero { lower, upper })
+        }
+    }
+}
+
+/// The parts between commas that are not blank.
+fn parts(text: &str) -> impl Iterator<Item = &str> + Clone {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn option(name: &str) -> Option<RejectionOption> {
+    RejectionOption::ALL.into_iter().find(|option| option.name() == name)
+}
+
+/// Each option once, at its first place.
+fn distinct(options: &str) -> impl Iterator<Item = RejectionOption> + '_ {
+    let names = parts(options);
+    let earlier = names.clone();
+    names
+        .enumerate()
+        .filter(move |&(index, name)| !earlier.clone().take(index).any(|other| other == name))
+        .filter_map(|(_, name)| option(name))
+}
+
+fn criteria<'a>(options: &'a str, thresholds: &'a str, given: usize) -> impl Iterator<Item = Result<Criterion>> + 'a {
+    distinct(options).enumerate().map(move |(index, option)| {
+        let index = if given == 1 { 0 } else { index };
+        criterion(option, parts(thresholds).nth(index).unwrap_or_default(), index)
+    })
+}
+
+fn criterion(option: RejectionOption, threshold: &str, index: usize) -> Result<Criterion> {
+    let (lower, upper) = match (option.takes_ratios(), threshold.split_once('_')) {
+        (true, Some((lower, upper))) => ordered(positive(lower, index)?, positive(upper, index)?, index)?,
+        (true, None) => {
+            let upper = positive(threshold, index)?;
+            ordered(1.0 / upper, upper, index)?
+        }
+        // a pair is no number, and refused as such
+        (false, _) => (0.0, positive(threshold, index)?),
+    };
+    Ok(Criterion { option, lower, upper })
+}
+
+fn positive(text: &str, index: usize) -> Result<f64> {
+    let number = text.trim().parse().unwrap_or(f64::NAN);
+    if number > 0.0 && number < f64::INFINITY {
+        Ok(number)
+    } else {
+        Err(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
+    }
+}
+
+fn ordered(lower: f64, upper: f64, index: usize) -> Result<(f64, f64)> {
+    if lower <= upper {
+        Ok((lower, upper))
+    } else {
+        Err(Error::Entry { what: "thresholds", index, must_be: "a lower bound not above the upper one", got: lower })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_options_count_once_and_one_threshold_serves_all() {
+        let mut out = [Criterion::default(); 3];
+        assert_eq!(parse_rejection("token_k2, token_k2,,seq_max_k3", "0.5", &mut out), Ok(2));
+        assert_eq!((out[1].option, out[1].upper), (RejectionOption::SeqMaxK3, 0.5));
+    }
+
+    #[test]
+    fn what_verl_refuses_is_refused_and_nothing_is_written() {
+        let mut out = [Criterion::default(); 2];
+        for (options, thresholds) in [
+            ("", "1"),
+            ("token_k4", "1"),
+            ("seq_max_k1", "1"),
+            ("token_k2", ""),
+            ("token_k2", "0.5_2"),
+            ("token_k2", "-1"),
+            ("token_k2", "nan"),
+            ("token_k1", "2_1"),
+            ("token_k1", "0.5"),
+            ("token_k1", "x_1"),
+            ("token_k1,token_k2", "1,1,1"),
+            ("token_k1,token_k2", "1,x"),
+            ("token_k1,token_k2,token_k3", "1"),
+        ] {
+            assert!(parse_rejection(options, thresholds, &mut out).is_err(), "{options} {thresholds}");
+        }
+        assert_eq!(out, [Criterion::default(); 2]);
+        for bad in ["", "0", "2_1", "1_", "x"] {
+            assert!(parse_weight_bound(bad).is_err(), "{bad}");
+        }
+    }
+}

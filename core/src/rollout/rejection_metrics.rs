@@ -1,0 +1,285 @@
+use crate::{
+    error::{check_len, Error, Result},
+    layout::Batch,
+    math::sqrt,
+    real::Real,
+    reduce::{map_row, Sum},
+    rollout::{
+        clamp, count,
+        rejection::{Criterion, RejectionConfig, RejectionOption, Scope},
+        Extremes, RolloutInput,
+    },
+    simd::multiversion,
+    statistics::{Divisor, Moments, Spread},
+};
+
+/// What one criterion saw and dropped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CriterionMetrics {
+    /// Which statistic.
+    pub option: RejectionOption,
+    /// Its mean over tokens; a sequence's counts once per kept token.
+    pub mean: f64,
+    /// The largest, over tokens or over sequences as the option says.
+    pub max: f64,
+    /// The smallest, likewise.
+    pub min: f64,
+    /// Share above the upper bound, likewise.
+    pub fraction_high: f64,
+    /// Share below the lower bound, likewise; 0 but for k1.
+    pub fraction_low: f64,
+    /// Standard deviation (divided by `n`) over tokens, the statistic held within its bounds; 0 for one token.
+    pub std: f64,
+    /// Mean over sequences, of their statistic or of the mean over their tokens. Sequences without kept tokens do not count.
+    pub seq_mean: f64,
+    /// Their standard deviation (divided by `n − 1`); 0 for one sequence.
+    pub seq_std: f64,
+    /// The largest of them.
+    pub seq_max: f64,
+    /// The smallest of them.
+    pub seq_min: f64,
+    /// The largest magnitude of them.
+    pub seq_max_deviation: f64,
+    /// Share of them above the upper bound.
+    pub seq_fraction_high: f64,
+    /// Share of them below the lower bound; k1 only.
+    pub seq_fraction_low: Option<f64>,
+    /// Share of tokens this criterion drops.
+    pub masked_fraction: f64,
+    /// Share of sequences of which it drops a token.
+    pub seq_masked_fraction: f64,
+}
+
+impl Default for CriterionMetrics {
+    /// All 0, for the caller's buffer.
+    fn default() -> Self {
+        let zero = 0.0;
+        Self {
+            option: RejectionOption::TokenK1,
+            mean: zero,
+            max: zero,
+            min: zero,
+            fraction_high: zero,
+            fraction_low: zero,
+            std: zero,
+            seq_mean: zero,
+            seq_std: zero,
+            seq_max: zero,
+            seq_min: zero,
+            seq_max_deviation: zero,
+            seq_fraction_high: zero,
+            seq_fraction_low: None,
+            masked_fraction: zero,
+            seq_masked_fraction: zero,
+        }
+    }
+}
+
+impl CriterionMetrics {
+    /// The keys as verl 0.9.1 logs them.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let values = [
+            Some(self.mean),
+            Some(self.max),
+            Some(self.min),
+            Some(self.fraction_high),
+            Some(self.fraction_low),
+            Some(self.std),
+            Some(self.seq_mean),
+            Some(self.seq_std),
+            Some(self.seq_max),
+            Some(self.seq_min),
+            Some(self.seq_max_deviation),
+            Some(self.seq_fraction_high),
+            self.seq_fraction_low,
+            Some(self.masked_fraction),
+            Some(self.seq_masked_fraction),
+        ];
+        keys(self.option).into_iter().zip(values).filter_map(|(key, value)| value.map(|value| (key, value)))
+    }
+}
+
+fn keys(option: RejectionOption) -> [&'static str; 15] {
+    macro_rules! named {
+        ($name:literal) => {
+            named!($name: "mean", "max", "min", "fraction_high", "fraction_low", "std", "seq_mean", "seq_std", "seq_max",
+                "seq_min", "seq_max_deviation", "seq_fraction_high", "seq_fraction_low", "masked_fraction", "seq_masked_fraction")
+        };
+        ($name:literal: $($key:literal),*) => { [$(concat!("rollout_corr/rollout_rs_", $name, "_", $key)),*] };
+    }
+    match option {
+        RejectionOption::TokenK1 => named!("token_k1"),
+        RejectionOption::TokenK2 => named!("token_k2"),
+        RejectionOption::TokenK3 => named!("token_k3"),
+        RejectionOption::SeqSumK1 => named!("seq_sum_k1"),
+        RejectionOption::SeqSumK2 => named!("seq_sum_k2"),
+        RejectionOption::SeqSumK3 => named!("seq_sum_k3"),
+        RejectionOption::SeqMeanK1 => named!("seq_mean_k1"),
+        RejectionOption::SeqMeanK2 => named!("seq_mean_k2"),
+        RejectionOption::SeqMeanK3 => named!("seq_mean_k3"),
+        RejectionOption::SeqMaxK2 => named!("seq_max_k2"),
+        RejectionOption::SeqMaxK3 => named!("seq_max_k3"),
+    }
+}
+
+/// What all criteria together dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RejectionTotals {
+    /// Share of tokens.
+    pub masked_fraction: f64,
+    /// Share of all sequences, those without kept tokens included, of which a token was dropped.
+    pub seq_masked_fraction: f64,
+}
+
+impl RejectionTotals {
+    /// The keys as verl 0.9.1 logs them.
+    pub fn entries(&self) -> [(&'static str, f64); 2] {
+        [
+            ("rollout_corr/rollout_rs_masked_fraction", self.masked_fraction),
+            ("rollout_corr/rollout_rs_seq_masked_fraction", self.seq_masked_fraction),
+        ]
+    }
+}
+
+/// What [`rollout_rejection`](crate::rollout::rollout_rejection) sees and drops, criterion by criterion, in verl's words.
+///
+/// ```text
+/// s the statistic of a token or sequence, L and U its bounds (k1: their logs; the others: L = 0 for the std only)
+/// mean = mean over tokens of s      std = √max(mean s̃² − (mean s̃)², 0), s̃ = clip(s, L, U)      fraction_high = share s > U
+/// ```
+///
+/// **Alignment.** Action-aligned; `per_criterion` has one entry per criterion, in their order.
+///
+/// **Mask.** Dropped slots are never read and not counted.
+///
+/// **Errors.** [`Error::Length`] if a slice does not fit; [`Error::Entry`] as for the mask; [`Error::EmptyMask`] without kept tokens.
+///
+/// **Reference.** verl 0.9.1 `compute_rs_metrics`, with [`Divisor::CountPlusEpsilon`]; it keeps its shares in single precision.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{rollout::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
+/// let input = RolloutInput { old_log_probs: &[-1.0, f64::NAN, -2.0], rollout_log_probs: &[-1.0, f64::NAN, -1.0] };
+/// let criteria = [Criterion { option: RejectionOption::TokenK2, upper: 0.25, ..Default::default() }];
+/// let config = RejectionConfig { criteria: &criteria, ..Default::default() };
+/// let mut metrics = [CriterionMetrics::default()];
+/// let totals = rollout_rejection_metrics(&batch, input, &config, &mut metrics)?;
+/// assert_eq!((metrics[0].mean, metrics[0].max, totals.masked_fraction), (0.25, 0.5, 0.5));
+/// assert_eq!(metrics[0].entries().next(), Some(("rollout_corr/rollout_rs_token_k2_mean", 0.25)));
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn rollout_rejection_metrics<R: Real>(
+    batch: &Batch<'_>,
+    input: RolloutInput<'_, R>,
+    config: &RejectionConfig<'_>,
+    per_criterion: &mut [CriterionMetrics],
+) -> Result<RejectionTotals> {
+    input.check(batch)?;
+    config.check()?;
+    check_len("per_criterion", per_criterion, config.criteria.len())?;
+    if batch.kept() == 0 {
+        return Err(Error::EmptyMask);
+    }
+    for (out, criterion) in per_criterion.iter_mut().zip(config.criteria) {
+        *out = metrics(batch, input, criterion, config.divisor);
+    }
+    Ok(totals(batch, input, config))
+}
+
+multiversion! {
+    fn metrics<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, criterion: &Criterion, divisor: Divisor) -> CriterionMetrics {
+        let (lower, upper) = criterion.bounds();
+        let ratios = criterion.option.takes_ratios();
+        let floor = if ratios { lower } else { 0.0 };
+        let per_token = criterion.option.parts().0 == Scope::Token;
+        // Σ s, Σ s̃, Σ s̃², above, below, dropped
+        let terms = |s: f64| {
+            let held = clamp(s, floor, upper);
+            ([], [s, held, held * held, count(s > upper), count(s < lower), count(!(s >= lower && s <= upper))])
+        };
+        let mut sums = [Sum::default(); 6];
+        let (mut tokens, mut sequences) = (Extremes::NONE, Extremes::NONE);
+        let (mut moments, mut sequence_sum) = (Moments::default(), Sum::default());
+        let [mut high, mut low, mut touched] = [0.0; 3];
+        for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+            let s = criterion.sequence(&row, input, divisor);
+            let parts: [f64; 6] = if per_token {
+                let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
+                for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
+                    tokens.add(criterion.token(old, rollout));
+                }
+                map_row(&row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
+                    terms(criterion.token(old, rollout))
+                })
+            } else {
+                map_row::<R, 0, 0, 6>(&row, [], [], |[]| terms(s))
+            };
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                sum.add(part);
+            }
+            moments.merge(&Moments { count: 1, mean: s, m2: 0.0 });
+            sequence_sum.add(s);
+            sequences.add(s);
+            high += count(s > upper);
+            low += count(s < lower);
+            touched += count(parts[5] > 0.0);
+        }
+        let n = divisor.of(batch.kept() as f64);
+        let rows = moments.count as f64;
+        let [mean, held, square, token_high, token_low, dropped] = sums.map(|sum| sum.value() / n);
+        let variance = square - held * held;
+        let extremes = if per_token { tokens } else { sequences };
+        CriterionMetrics {
+            option: criterion.option,
+            mean,
+            max: extremes.max,
+            min: extremes.min,
+            fraction_high: if per_token { token_high } else { high / rows },
+            fraction_low: if per_token { token_low } else { low / rows },
+            std: if batch.kept() > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
+            seq_mean: sequence_sum.value() / rows,
+            seq_std: moments.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
+            seq_max: sequences.max,
+            seq_min: sequences.min,
+            seq_max_deviation: if -sequences.min > sequences.max { -sequences.min } else { sequences.max },
+            seq_fraction_high: high / rows,
+            seq_fraction_low: ratios.then_some(low / rows),
+            masked_fraction: dropped,
+            seq_masked_fraction: touched / rows,
+        }
+    }
+}
+
+/// One pass over the tokens, without a mask to write into.
+fn totals<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>) -> RejectionTotals {
+    let (mut tokens, mut sequences) = (0_u64, 0_u64);
+    for row in batch.rows() {
+        let by_sequence = config.criteria.iter().filter(|criterion| criterion.option.parts().0 != Scope::Token);
+        let outside = |criterion: &Criterion, s: f64| {
+            let (lower, upper) = criterion.bounds();
+            !(s >= lower && s <= upper)
+        };
+        let whole = by_sequence
+            .into_iter()
+            .any(|criterion| outside(criterion, criterion.sequence(&row, input, config.divisor)));
+        let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
+        let dropped = pairs.zip(row.keep).filter(|(_, &keep)| keep).filter(|&((&old, &rollout), _)| {
+            whole
+                || config
+                    .criteria
+                    .iter()
+                    .filter(|criterion| criterion.option.parts().0 == Scope::Token)
+                    .any(|criterion| outside(criterion, criterion.token(old, rollout)))
+        });
+        let dropped = dropped.count() as u64;
+        tokens += dropped;
+        sequences += u64::from(dropped > 0);
+    }
+    RejectionTotals {
+        masked_fraction: tokens as f64 / config.divisor.of(batch.kept() as f64),
+        seq_masked_fraction: sequences as f64 / batch.sequences() as f64,
+    }
+}

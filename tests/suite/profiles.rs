@@ -1,0 +1,9 @@
+//! The page about profiles is what the profiles say.
+
+use tokenwise_tests::profiles::page;
+
+#[test]
+fn the_page_is_current() {
+    let written = include_str!("../../docs/profiles.md");
+    assert_eq!(written, page(), "run `cargo run -p tokenwise-tests --bin profiles > docs/profiles.md`");
+}

@@ -1,0 +1,135 @@
+//! Policy losses beyond the clip. A factor that the formula holds constant depends on the log-ratio alone: it stays what it is
+//! while both policies move together.
+
+use tokenwise::{loss::*, Groups};
+use tokenwise_tests::generate::{Column, Flat, Random};
+
+use super::{check, keep_away, setting, slopes_together};
+use crate::{
+    case::{Case, Outcome},
+    policy_loss::*,
+};
+
+/// What moves with the policy that is trained.
+#[derive(Clone, Copy, PartialEq)]
+enum Moves {
+    Alone,
+    WithTheOld,
+}
+
+/// Compares a case's gradient with the slope of its first number.
+fn follow<C: Case>(flat: &Flat<f64>, config: C::Config, moves: Moves) {
+    let Ok(outcome) = C::run(flat, config) else { return };
+    let along: &[Column] = if moves == Moves::Alone { &[] } else { &[Column::OldLogProbs] };
+    let run = |flat: &Flat<f64>| -> Outcome<f64> { C::run(flat, config).unwrap() };
+    slopes_together(flat, Column::LogProbs, along, &outcome.tokens[0], |flat| run(flat).numbers[0]);
+}
+
+fn away_from(flat: &mut Flat<f64>, places: &[f64]) {
+    let old = flat.column(Column::OldLogProbs).to_vec();
+    keep_away(&mut flat.columns[Column::LogProbs as usize], places, |i| old[i]);
+}
+
+/// Random batches, the log-ratios away from some places.
+macro_rules! slopes_of {
+    ($($name:ident: $case:ty, $moves:expr, $places:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            check(|spec| {
+                let (mut flat, mut random) = setting(spec);
+                let config = <$case>::config(&mut random);
+                let places: fn(&<$case as Case>::Config) -> Vec<f64> = $places;
+                away_from(&mut flat, &places(&config));
+                follow::<$case>(&flat, config, $moves);
+            });
+        }
+    )*};
+}
+
+slopes_of! {
+    of_reinforce: Reinforce, Moves::Alone, |_| vec![];
+    of_cispo: Cispo, Moves::WithTheOld, |_| vec![];
+    of_tis_loss: TisLoss, Moves::WithTheOld, |_| vec![];
+    of_topr: Topr, Moves::WithTheOld, |_| vec![];
+    of_vespo: Vespo, Moves::WithTheOld, |_| vec![];
+    of_sapo: Sapo, Moves::Alone, |choice| choice.config.log_ratio_bound.map_or(vec![], |bound| vec![bound, -bound]);
+    of_dro: Dro, Moves::Alone, |_| vec![];
+    of_luspo: Luspo, Moves::Alone, |_| vec![];
+    of_gmpo: Gmpo, Moves::Alone, |(config, _)| vec![-config.clip_low, config.clip_high];
+    of_clip_cov: ClipCov, Moves::Alone, |choice| {
+        vec![(1.0 - choice.config.clip_low).ln(), (1.0 + choice.config.clip_high).ln()]
+    };
+    of_positive_nll: PositiveNll, Moves::Alone, |_| vec![];
+}
+
+/// A token at the edge of being kept has no slope: none may change sides while all of them move.
+fn of_kept<C: Case>(flat: &Flat<f64>, random: &mut Random) {
+    let config = C::config(random);
+    let dropped = |by: f64| {
+        let mut moved = flat.clone();
+        for column in [Column::LogProbs, Column::OldLogProbs] {
+            moved.columns[column as usize].iter_mut().for_each(|x| *x += by);
+        }
+        C::run(&moved, config).map(|outcome| outcome.numbers[1])
+    };
+    if dropped(2e-5) == dropped(-2e-5) {
+        follow::<C>(flat, config, Moves::WithTheOld);
+    }
+}
+
+#[test]
+fn of_dppo() {
+    check(|spec| {
+        let (flat, mut random) = setting(spec);
+        of_kept::<DppoTv>(&flat, &mut random);
+        of_kept::<DppoKl>(&flat, &mut random);
+    });
+}
+
+/// The ratio of a sequence has a slope in the one form, and is a constant in the other: that is held to ppo_clip in limits.
+#[test]
+fn of_gspo_by_sequence() {
+    check(|spec| {
+        let (flat, mut random) = setting(spec);
+        let mut choice = Gspo::config(&mut random);
+        choice.config.form = GspoForm::Sequence;
+        follow::<Gspo>(&flat, choice, Moves::Alone);
+    });
+}
+
+/// Which tokens are chosen is held constant: all, or some whose covariances are not equal. Two tokens always have the same.
+#[test]
+fn of_kl_cov() {
+    check(|spec| {
+        let (mut flat, mut random) = setting(spec);
+        let mut choice = KlCov::config(&mut random);
+        if flat.batch().kept() == 2 {
+            choice.config.ratio = 1.0;
+        }
+        away_from(&mut flat, &[0.0]);
+        follow::<KlCov>(&flat, choice, Moves::Alone);
+    });
+}
+
+/// The mean of a prompt is held constant; where its advantages add up to 0, its own slope is 0.
+#[test]
+fn of_gvpo() {
+    check(|spec| {
+        let (mut flat, mut random) = setting(spec);
+        let config = Gvpo::config(&mut random);
+        let ids = pairs(flat.rows.len());
+        let Ok(groups) = Groups::from_ids(&ids) else { return };
+        let kept = |i: usize| flat.rows[i].clone().filter(|&slot| flat.keep[slot]).collect::<Vec<_>>();
+        let sequences: Vec<Vec<usize>> = (0..flat.rows.len()).map(kept).collect();
+        for group in 0..groups.count() {
+            let members = || sequences.iter().zip(&ids).filter(|(kept, &id)| id as usize == group && !kept.is_empty());
+            let advantages = &mut flat.columns[Column::Advantages as usize];
+            let mean = |kept: &[usize]| kept.iter().map(|&slot| advantages[slot]).sum::<f64>() / kept.len() as f64;
+            let excess = members().map(|(kept, _)| mean(kept)).sum::<f64>() / members().count().max(1) as f64;
+            for &slot in members().flat_map(|(kept, _)| kept) {
+                advantages[slot] -= excess;
+            }
+        }
+        follow::<Gvpo>(&flat, config, Moves::Alone);
+    });
+}

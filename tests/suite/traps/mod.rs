@@ -1,0 +1,23 @@
+//! The details that are easiest to get wrong, one test each: it would fail if the trap were fallen into.
+
+mod losses;
+mod rollouts;
+mod scores;
+
+use tokenwise::{Batch, Layout, Mask};
+
+/// A padded batch; the mask lives as long as the test wants it to.
+fn batch<'a>(rows: usize, keep: &'a [bool]) -> Batch<'a> {
+    Batch::new(Layout::padded(rows, keep.len() / rows).unwrap(), Mask::new(keep)).unwrap()
+}
+
+fn near(got: f64, want: f64) {
+    assert!((got - want).abs() <= 2e-6 * want.abs().max(1.0), "got {got}, expected {want}");
+}
+
+fn all_near(got: &[f64], want: &[f64]) {
+    assert_eq!(got.len(), want.len());
+    for (&got, &want) in got.iter().zip(want) {
+        near(got, want);
+    }
+}

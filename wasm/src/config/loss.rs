@@ -1,0 +1,147 @@
+//! The configs of the losses, which borrow their aggregation.
+
+use tokenwise::loss::{
+    Aggregate, CispoBounds, CispoConfig, ClipCovConfig, DppoConfig, DroConfig, DualClip, EmptyRows, EntropyBonusConfig,
+    GmpoConfig, GspoConfig, GspoForm, GvpoConfig, KlCovConfig, LuspoConfig, PpoConfig, ReinforceConfig, ReportedKl,
+    SapoConfig, SurrogateConfig, ToprConfig, ValueConfig, ValueFactor, VespoConfig,
+};
+use tokenwise::{loss::Counts, Divisor};
+use wasm_bindgen::JsValue;
+
+use super::aggregate::global_counts;
+use crate::{
+    error::{wrong_type, Result},
+    object::{tagged, Choice, Fields},
+};
+
+choices! {
+    EmptyRows { "excluded" => Excluded, "counted" => Counted }
+    GspoForm { "sequence" => Sequence, "token" => Token }
+    ReportedKl { "bounded" => Bounded, "unbounded" => Unbounded }
+    ValueFactor { "half" => Half, "whole" => Whole }
+}
+
+/// As `plain_config!`, for configs that hold an aggregation: it is read before, because they borrow it.
+macro_rules! loss_config {
+    ($($name:ident -> $type:ident { $($key:literal => $field:ident by $reader:ident),* $(,)? })+) => {$(
+        #[inline(never)]
+        pub(crate) fn $name<'a>(value: &JsValue, aggregate: Aggregate<'a>) -> Result<$type<'a>> {
+            let fields = Fields::config("config", value, &[$($key,)* "aggregate"])?;
+            let default = $type::default();
+            Ok($type { $($field: fields.$reader($key, default.$field)?,)* aggregate })
+        }
+    )+};
+}
+
+loss_config! {
+    surrogate -> SurrogateConfig { "logRatioBound" => log_ratio_bound by nullable_or }
+    ppo -> PpoConfig {
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "dualClip" => dual_clip by dual_clip_or,
+        "logRatioBound" => log_ratio_bound by nullable_or,
+        "divisor" => divisor by choice_or,
+        "reportedKl" => reported_kl by choice_or,
+    }
+    value -> ValueConfig {
+        "clip" => clip by nullable_or,
+        "factor" => factor by choice_or,
+        "divisor" => divisor by choice_or,
+    }
+    entropy_bonus -> EntropyBonusConfig { "coefficient" => coefficient by number_or }
+    cispo -> CispoConfig {
+        "bounds" => bounds by cispo_bounds_or,
+        "logRatioBound" => log_ratio_bound by nullable_or,
+        "divisor" => divisor by choice_or,
+    }
+    reinforce -> ReinforceConfig { "divisor" => divisor by choice_or }
+    clip_cov -> ClipCovConfig {
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "lower" => lower by number_or,
+        "upper" => upper by number_or,
+        "ratio" => ratio by number_or,
+        "divisor" => divisor by choice_or,
+    }
+    kl_cov -> KlCovConfig {
+        "ratio" => ratio by number_or,
+        "klCoef" => kl_coef by number_or,
+        "divisor" => divisor by choice_or,
+    }
+    dppo -> DppoConfig {
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "ratioCap" => ratio_cap by number_or,
+        "logRatioBound" => log_ratio_bound by nullable_or,
+        "divisor" => divisor by choice_or,
+    }
+    sapo -> SapoConfig {
+        "tauPositive" => tau_positive by number_or,
+        "tauNegative" => tau_negative by number_or,
+        "logRatioBound" => log_ratio_bound by nullable_or,
+        "divisor" => divisor by choice_or,
+    }
+    gspo -> GspoConfig {
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "form" => form by choice_or,
+        "logRatioCap" => log_ratio_cap by nullable_or,
+        "divisor" => divisor by choice_or,
+    }
+    topr -> ToprConfig { "positive" => positive by number_or, "negative" => negative by number_or }
+    vespo -> VespoConfig {
+        "kPositive" => k_positive by number_or,
+        "lambdaPositive" => lambda_positive by number_or,
+        "kNegative" => k_negative by number_or,
+        "lambdaNegative" => lambda_negative by number_or,
+    }
+}
+
+plain_config! {
+    gmpo -> GmpoConfig {
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "counts" => counts by counts_or,
+        "divisor" => divisor by choice_or,
+    }
+    luspo -> LuspoConfig { "clipLow" => clip_low by number_or, "clipHigh" => clip_high by number_or }
+    gvpo -> GvpoConfig { "beta" => beta by number_or }
+}
+
+/// There is no default β.
+pub(crate) fn dro<'a>(value: &JsValue, aggregate: Aggregate<'a>) -> Result<DroConfig<'a>> {
+    let fields = Fields::config("config", value, &["beta", "divisor", "aggregate"])?;
+    Ok(DroConfig { beta: fields.number("beta")?, divisor: fields.choice_or("divisor", Divisor::default())?, aggregate })
+}
+
+impl Fields<'_> {
+    fn counts_or(&self, key: &str, _default: Counts) -> Result<Counts> {
+        global_counts(&self.get(key)?)
+    }
+
+    fn cispo_bounds_or(&self, key: &str, default: CispoBounds) -> Result<CispoBounds> {
+        let kinds: [(&str, &[&str]); 2] = [("relative", &["low", "high"]), ("absolute", &["high"])];
+        Ok(match tagged(key, &self.get(key)?, &kinds)? {
+            Some((0, [low, high, ..])) => CispoBounds::Relative { low, high },
+            Some((_, [high, ..])) => CispoBounds::Absolute { high },
+            None => default,
+        })
+    }
+
+    /// `"off"`, `{ negativeOnly: c }` or `{ bothSigns: δ }`.
+    pub(crate) fn dual_clip_or(&self, key: &str, default: DualClip) -> Result<DualClip> {
+        let value = self.get(key)?;
+        if !value.is_object() {
+            if value.is_undefined() || value.as_string().is_some() {
+                return self.chosen(key, &["off"]).map(|off| off.map_or(default, |_| DualClip::Off));
+            }
+            return Err(wrong_type(key, "\"off\", { negativeOnly } or { bothSigns }", &value));
+        }
+        let fields = Fields::config(key, &value, &["negativeOnly", "bothSigns"])?;
+        if fields.get("bothSigns")?.is_undefined() {
+            return fields.number("negativeOnly").map(DualClip::NegativeOnly);
+        }
+        Fields::config(key, &value, &["bothSigns"])?;
+        fields.number("bothSigns").map(DualClip::BothSigns)
+    }
+}

@@ -1,0 +1,29 @@
+//! **Stage 7 of 7 — control.** The controllers hold nothing but their price, so here the price goes in and comes out.
+
+use tokenwise::control as core;
+use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+
+use crate::{
+    config,
+    error::Result,
+    export::export,
+    object::{number, size},
+};
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = include_str!("control.ts");
+
+export! {
+    fixed_kl(beta, kl, samples) => fixedKl;
+    adaptive_kl(config, kl, samples) => adaptiveKl;
+}
+
+fn fixed_kl(beta: &JsValue, kl: &JsValue, samples: &JsValue) -> Result<JsValue> {
+    let mut controller = core::FixedKl::new(number("beta", beta)?)?;
+    Ok(controller.update(number("kl", kl)?, size("samples", samples)? as u32)?.into())
+}
+
+fn adaptive_kl(config: &JsValue, kl: &JsValue, samples: &JsValue) -> Result<JsValue> {
+    let mut controller = core::AdaptiveKl::new(&config::adaptive_kl(config)?)?;
+    Ok(controller.update(number("kl", kl)?, size("samples", samples)? as u32)?.into())
+}

@@ -1,0 +1,97 @@
+// Not run, as sample.ts: rewards, divergences, rollout corrections, metrics, controllers.
+import * as tokenwise from "tokenwise";
+
+const u = Uint32Array.of(0, 1);
+const flags = Uint8Array.of(0, 1);
+const batch: tokenwise.Batch = tokenwise.Batch.padded(1, 2, Uint8Array.of(1, 1));
+const groups: tokenwise.Groups = { ids: u };
+const single = Float32Array.of(1, 2);
+const double = Float64Array.of(1, 2);
+const criteria: tokenwise.Criterion[] = tokenwise.parseRejection("token_k1", "2");
+
+export const singleArrays: Float32Array[] = [
+  tokenwise.klImportanceWeighted(batch, { logProbs: single, refLogProbs: single, oldLogProbs: single }, { weight: "sequence", kl: { estimator: "k2" } }),
+  tokenwise.klImportanceWeightedGradient(batch, { logProbs: single, refLogProbs: single, oldLogProbs: single, gradKl: single }),
+  tokenwise.klInScores(batch, { scores: single, oldLogProbs: single, refLogProbs: single }, 0.05),
+  tokenwise.clippedRewards(batch, { scores: single, kl: single }, { low: -Infinity }),
+  tokenwise.repetitionPenalty(batch, u, { ngram: 2 }),
+  tokenwise.lengthPenaltyGroup(groups, { scores: single, outputs: u, inputs: u, turns: u }, { turnWeight: 1 }),
+  tokenwise.stopProperlyPenalty({ scores: single, truncated: flags }, 0.5),
+  tokenwise.missingEosPenalty({ scores: single, ended: flags }, 1),
+  tokenwise.rewardScaleClip(single, { kind: "clip", low: -1, high: 1 }).scores,
+  tokenwise.rolloutWeights(batch, { oldLogProbs: single, rolloutLogProbs: single }, { level: "geometric", bound: tokenwise.parseWeightBound("2"), logBound: null }).weights,
+  tokenwise.rolloutGate(batch, { oldLogProbs: single, rolloutLogProbs: single }, { level: "token", mode: "clip" }).weights,
+  tokenwise.rowSums(batch, single),
+  tokenwise.rowMeans(batch, single, { divisor: "count" }),
+  tokenwise.rowNormalize(batch, single, 1e-8),
+];
+export const doubleArrays: Float64Array[] = [
+  tokenwise.klImportanceWeightedF64(batch, { logProbs: double, refLogProbs: double, oldLogProbs: double }, { weight: "sequence", kl: { estimator: "k2" } }),
+  tokenwise.klImportanceWeightedGradientF64(batch, { logProbs: double, refLogProbs: double, oldLogProbs: double, gradKl: double }),
+  tokenwise.klInScoresF64(batch, { scores: double, oldLogProbs: double, refLogProbs: double }, 0.05),
+  tokenwise.clippedRewardsF64(batch, { scores: double, kl: double }, { low: -Infinity }),
+  tokenwise.repetitionPenaltyF64(batch, u, { ngram: 2 }),
+  tokenwise.lengthPenaltyGroupF64(groups, { scores: double, outputs: u, inputs: u, turns: u }, { turnWeight: 1 }),
+  tokenwise.stopProperlyPenaltyF64({ scores: double, truncated: flags }, 0.5),
+  tokenwise.missingEosPenaltyF64({ scores: double, ended: flags }, 1),
+  tokenwise.rewardScaleClipF64(double, { kind: "clip", low: -1, high: 1 }).scores,
+  tokenwise.rolloutWeightsF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { level: "geometric", bound: tokenwise.parseWeightBound("2"), logBound: null }).weights,
+  tokenwise.rolloutGateF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { level: "token", mode: "clip" }).weights,
+  tokenwise.rowSumsF64(batch, double),
+  tokenwise.rowMeansF64(batch, double, { divisor: "count" }),
+  tokenwise.rowNormalizeF64(batch, double, 1e-8),
+  tokenwise.pfPpoWeights(single, { kind: "power", power: 1 }),
+  tokenwise.pfPpoWeightsF64(double, { kind: "power", power: 1 }),
+];
+export const numbers: number[] = [
+  tokenwise.effectiveSampleSize(batch, single),
+  tokenwise.quantile(batch, single, 0.5),
+  tokenwise.varianceProxy(batch, { oldLogProbs: single, sumPiSquared: single, advantages: single }, 1)["variance_proxy/expected_w"],
+  tokenwise.rolloutMismatch(batch, { oldLogProbs: single, rolloutLogProbs: single }, { divisor: "count" })["rollout_corr/chi2_seq"],
+  tokenwise.rolloutWeightMetrics(batch, { oldLogProbs: single, rolloutLogProbs: single }, { unscored: "ignore" })["rollout_corr/rollout_is_mean"],
+  tokenwise.rolloutRejectionMetrics(batch, { oldLogProbs: single, rolloutLogProbs: single }, { criteria })["rollout_corr/rollout_rs_masked_fraction"],
+  tokenwise.probabilityDifference(batch, { oldLogProbs: single, rolloutLogProbs: single })["training/rollout_probs_diff_max"],
+  tokenwise.effectiveSampleSizeF64(batch, double),
+  tokenwise.quantileF64(batch, double, 0.5),
+  tokenwise.varianceProxyF64(batch, { oldLogProbs: double, sumPiSquared: double, advantages: double }, 1)["variance_proxy/expected_w"],
+  tokenwise.rolloutMismatchF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { divisor: "count" })["rollout_corr/chi2_seq"],
+  tokenwise.rolloutWeightMetricsF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { unscored: "ignore" })["rollout_corr/rollout_is_mean"],
+  tokenwise.rolloutRejectionMetricsF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { criteria })["rollout_corr/rollout_rs_masked_fraction"],
+  tokenwise.probabilityDifferenceF64(batch, { oldLogProbs: double, rolloutLogProbs: double })["training/rollout_probs_diff_max"],
+  tokenwise.fixedKl(0.1, 1, 64),
+  tokenwise.adaptiveKl({ beta: 0.1 }, 1, 64),
+];
+export const masks: Uint8Array[] = [
+  tokenwise.rolloutRejection(batch, { oldLogProbs: single, rolloutLogProbs: single }, { criteria: [{ option: "seq-max-k3", upper: 1 }] }),
+  tokenwise.klMask(batch, { oldLogProbs: single, rolloutLogProbs: single }, 0.1),
+  tokenwise.m2poMask(batch, { oldLogProbs: single, rolloutLogProbs: single }, 0.1),
+  tokenwise.offPolicySequenceMask(batch, { logProbs: single, oldLogProbs: single, advantages: single }, { threshold: 1 }),
+  tokenwise.highEntropyMask(batch, single, 0.2),
+  tokenwise.dynamicSamplingFilter(groups, single, { kind: "spread", atLeast: 1e-6 }),
+  tokenwise.rolloutRejectionF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { criteria: [{ option: "seq-max-k3", upper: 1 }] }),
+  tokenwise.klMaskF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, 0.1),
+  tokenwise.m2poMaskF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, 0.1),
+  tokenwise.offPolicySequenceMaskF64(batch, { logProbs: double, oldLogProbs: double, advantages: double }, { threshold: 1 }),
+  tokenwise.highEntropyMaskF64(batch, double, 0.2),
+  tokenwise.dynamicSamplingFilterF64(groups, double, { kind: "spread", atLeast: 1e-6 }),
+  tokenwise.responseMaskFromEos({ batch: 1, len: 2 }, u, u),
+];
+export const draws: Uint32Array = tokenwise.pfPpoIndices(double, 7, 4);
+
+const histogram = new tokenwise.Histogram();
+histogram.add(batch, single);
+histogram.merge(histogram.clone());
+const running = new tokenwise.RunningMoments();
+const baselines = new tokenwise.RoleBaselines(2, 0.5);
+export const states: number[] = [
+  histogram.quantile(0.5), histogram.count, running.update(double).std, running.count, running.mean, running.variance, running.std,
+  baselines.clone().values.length,
+];
+histogram.free();
+running.free();
+baselines.free();
+
+// @ts-expect-error a kind without its numbers
+tokenwise.rewardScaleClip(single, { kind: "clip" });
+// @ts-expect-error β has no default
+tokenwise.dro(batch, { logProbs: single, oldLogProbs: single, advantages: single }, {});
