@@ -52,7 +52,8 @@ impl Need {
             }
             Self::Program(program, package) => apt(&[package], || find_program(program).is_some()),
             Self::Chromium => apt(&["chromium"], || chromium().is_some()),
-            Self::ChineseFont => apt(&["fonts-noto-cjk"], has_chinese_font),
+            // fontconfig brings the program that lists fonts
+            Self::ChineseFont => apt(&["fonts-noto-cjk", "fontconfig"], has_chinese_font),
             Self::Lavapipe => apt(&["mesa-vulkan-drivers", "libvulkan1"], || lavapipe().is_some()),
             Self::Npm(folder) => npm(workspace, folder),
         }

@@ -4,8 +4,6 @@ use crate::{
     layout::Batch,
     math::sqrt,
     real::Real,
-    reduce::map_row,
-    simd::multiversion,
     statistics::{Divisor, Moments, Spread},
 };
 
@@ -218,83 +216,6 @@ pub fn leave_one_out<R: Real>(
         };
     }
     Ok(())
-}
-
-/// One number per sequence laid on each of its kept tokens.
-///
-/// ```text
-/// out[i, t] = values_i
-/// ```
-///
-/// **Alignment.** `values` has one entry per sequence, `out` is action-aligned.
-///
-/// **Mask.** Dropped slots get 0.
-///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
-///
-/// **Reference.** How every group estimator of verl 0.9.1, TRL 1.16 and OpenRLHF 0.11 reaches the tokens.
-///
-/// # Example
-///
-/// ```
-/// use tokenwise::{advantage::broadcast, Batch, Layout, Mask};
-///
-/// let batch = Batch::new(Layout::packed(&[0, 2, 3])?, Mask::new(&[true, false, true]))?;
-/// let mut out = [9.0; 3];
-/// broadcast(&batch, &[0.5, -0.5], &mut out)?;
-/// assert_eq!(out, [0.5, 0.0, -0.5]);
-/// # Ok::<(), tokenwise::Error>(())
-/// ```
-pub fn broadcast<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> Result<()> {
-    check_len("values", values, batch.sequences())?;
-    check_len("out", out, batch.tokens())?;
-    for (row, &value) in batch.rows().zip(values) {
-        for (out, &keep) in row.of_mut(out).iter_mut().zip(row.keep) {
-            *out = if keep { value } else { R::zero() };
-        }
-    }
-    Ok(())
-}
-
-/// The sum of the kept token rewards of each sequence: its score.
-///
-/// ```text
-/// out_i = Σ_t r[i, t]
-/// ```
-///
-/// **Alignment.** `rewards` is action-aligned, `out` has one entry per sequence.
-///
-/// **Mask.** Dropped slots are never read; a sequence without kept tokens gets 0.
-///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
-///
-/// **Reference.** verl 0.9.1 sums over *all* slots, dropped ones too; pass a batch that keeps every slot to get that.
-///
-/// # Example
-///
-/// ```
-/// use tokenwise::{advantage::sequence_sums, Batch, Layout, Mask};
-///
-/// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, true, true, false]))?;
-/// let mut scores = [9.0; 2];
-/// sequence_sums(&batch, &[0.5, 1.0, -1.0, f64::NAN], &mut scores)?;
-/// assert_eq!(scores, [1.5, -1.0]);
-/// # Ok::<(), tokenwise::Error>(())
-/// ```
-pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> Result<()> {
-    check_len("rewards", rewards, batch.tokens())?;
-    check_len("out", out, batch.sequences())?;
-    row_sums(batch, rewards, out);
-    Ok(())
-}
-
-multiversion! {
-    fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> () {
-        for (row, out) in batch.rows().zip(out) {
-            let [sum] = map_row(&row, [rewards], [], |[x]| ([], [x.widen()]));
-            *out = R::narrow(sum);
-        }
-    }
 }
 
 /// Refuses groups that are not of the batch's sequences.

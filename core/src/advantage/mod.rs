@@ -22,6 +22,7 @@ mod remax;
 mod retrace;
 mod returns;
 mod role_baseline;
+mod sequence;
 mod td_lambda;
 mod upgo;
 mod vtrace;
@@ -44,9 +45,7 @@ pub use gae::check_gae;
 pub use gae::{gae, GaeConfig, GaeInput, GaeOutput};
 pub use gae_decoupled::{gae_decoupled, GaeDecoupledConfig, PolicyLambda};
 pub use gdpo::{decoupled_scores, gdpo, GdpoConfig, GdpoInput, GdpoScratch};
-pub use group::{
-    broadcast, group_relative, leave_one_out, sequence_sums, GroupConfig, GroupScale, LeaveOneOutConfig, Singleton,
-};
+pub use group::{group_relative, leave_one_out, GroupConfig, GroupScale, LeaveOneOutConfig, Singleton};
 pub use leave_one_out_scaled::{leave_one_out_scaled, LeaveOneOutScaledConfig};
 pub use max_rl::{max_rl, MaxRlConfig, MeanDivisor};
 pub use normalize::{normalize_scores, Level, NormalizeConfig, Own};
@@ -63,6 +62,7 @@ pub use remax::{remax, RemaxInput, RemaxOutput};
 pub use retrace::{retrace, RetraceConfig, RetraceInput, TraceCoefficient};
 pub use returns::{discounted_returns, Across, ReturnsConfig, ReturnsInput};
 pub use role_baseline::{role_baseline, RoleBaseline};
+pub use sequence::{broadcast, sequence_sums};
 pub use td_lambda::{n_step_returns, td_lambda, NStepConfig, TdInput, TdLambdaConfig};
 pub use upgo::upgo;
 pub use vtrace::{vtrace, VtraceConfig, VtraceInput, VtraceOutput};
