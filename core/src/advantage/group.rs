@@ -77,8 +77,8 @@ pub struct LeaveOneOutConfig {
 ///
 /// A group of equal scores gives zeros.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`] lays them on the tokens, [`sequence_sums`] makes scores of
-/// token rewards.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens,
+/// [`sequence_sums`](super::sequence_sums) makes scores of token rewards.
 ///
 /// **Mask.** None: sequences, not tokens. Leave a sequence out by leaving it out of `groups` and `scores`.
 ///
