@@ -1,72 +1,50 @@
 //! Where the frameworks differ, as a table: written from the profiles themselves, so that it cannot be wrong about them.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::fmt::Write;
 
-use tokenwise::Profile;
+use tokenwise::{
+    profile::{Convention, Conventions},
+    Profile,
+};
 
 /// The page `docs/profiles.md`.
 pub fn page() -> String {
     let mut page = String::from(
         "# Where the frameworks differ\n\n\
-         Written by `cargo run -p tokenwise-tests --bin profiles`; a test holds it to the code. Each row is one field of a config that\n\
-         `tokenwise::Profile` gives; fields on which all four agree are left out.\n\n",
+         Written by `cargo run -p tokenwise-tests --bin profiles`; a test holds it to the code. Each row is one convention: a field of\n\
+         `tokenwise::profile::Conventions`, the value each profile gives it, and the configs that follow it (methods of `Profile`).\n\
+         `default` is what the configs' own `Default` holds. `tokenwise::profile::compare` runs a batch under two profiles and names\n\
+         the conventions that make its results differ.\n\n",
     );
-    let _ = writeln!(page, "| config | field | {} |", Profile::ALL.map(Profile::name).join(" | "));
-    page.push_str("| --- | --- | --- | --- | --- | --- |\n");
-    for (config, values) in configs() {
-        let fields = values.map(|value| fields(&value));
-        for (index, (field, _)) in fields[0].iter().enumerate() {
-            let cells: Vec<&str> =
-                fields.iter().map(|fields| fields.get(index).map_or("", |(_, value)| value.as_str())).collect();
-            if cells.iter().any(|cell| *cell != cells[0]) {
-                let cells: Vec<String> = cells.iter().map(|cell| format!("`{cell}`")).collect();
-                let _ = writeln!(page, "| {config} | {field} | {} |", cells.join(" | "));
-            }
-        }
+    let mut profiles: Vec<Conventions> = Profile::ALL.into_iter().map(Profile::conventions).collect();
+    profiles.push(Conventions::default());
+    let _ = writeln!(page, "| convention | {} | default | configs |", Profile::ALL.map(Profile::name).join(" | "));
+    let _ = writeln!(page, "|{}", " --- |".repeat(Profile::ALL.len() + 3));
+    for &convention in Convention::ALL {
+        let cells: Vec<String> = profiles.iter().map(|side| format!("`{:?}`", side.of(convention))).collect();
+        let _ =
+            writeln!(page, "| {} | {} | {} |", convention.name(), cells.join(" | "), followers(convention).join(", "));
     }
     page
 }
 
-/// The configs that differ anywhere, each as every profile has it.
-fn configs() -> BTreeMap<&'static str, [String; 4]> {
-    let mut configs: BTreeMap<&'static str, [String; 4]> = BTreeMap::new();
-    for (index, profile) in Profile::ALL.into_iter().enumerate() {
-        Profile::Paper.differences(profile, |name, paper, other| {
-            // what has not been told differs from the paper's nowhere
-            let values = configs.entry(name).or_insert_with(|| [(); 4].map(|()| format!("{paper:?}")));
-            values[index] = format!("{other:?}");
-        });
-    }
-    configs
-}
-
-/// The fields of a struct's debug text, or the whole text of anything else.
-fn fields(text: &str) -> Vec<(String, String)> {
-    let Some((_, body)) = text.split_once(" { ") else {
-        return vec![(String::new(), text.to_owned())];
-    };
-    let body = body.strip_suffix(" }").unwrap_or(body);
-    let (mut fields, mut depth, mut start) = (Vec::new(), 0_i32, 0);
-    for (at, sign) in body.char_indices() {
-        match sign {
-            '{' | '(' | '[' => depth += 1,
-            '}' | ')' | ']' => depth -= 1,
-            ',' if depth == 0 => {
-                fields.push(&body[start..at]);
-                start = at + 1;
-            }
-            _ => {}
+/// The configs that change where a convention does: found by exchanging it between profiles.
+fn followers(convention: Convention) -> Vec<&'static str> {
+    let profiles = Profile::ALL.map(Profile::conventions);
+    let mut followers = Vec::new();
+    for side in profiles {
+        for other in profiles {
+            side.differences(&side.exchanged(convention, &other), |config, _, _| {
+                if !followers.contains(&config) {
+                    followers.push(config);
+                }
+            });
         }
     }
-    fields.push(&body[start..]);
-    let named = fields.into_iter().map(|field| field.trim().split_once(": ").unwrap_or((field.trim(), "")));
-    named
-        .flat_map(|(name, value)| match value {
-            // configs within configs; the fields of an enum's variants stay with it
-            nested if nested.starts_with("Aggregate {") || nested.starts_with("KlConfig {") => {
-                self::fields(nested).into_iter().map(|(inner, value)| (format!("{name}.{inner}"), value)).collect()
-            }
-            plain => vec![(name.to_owned(), plain.to_owned())],
-        })
-        .collect()
+    if followers.is_empty() {
+        // what stands in no config, such as which slots a score adds up
+        followers.push("-");
+    }
+    followers.sort_unstable();
+    followers
 }

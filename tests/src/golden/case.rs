@@ -3,13 +3,12 @@
 use std::{cell::RefCell, collections::BTreeSet};
 
 use serde_json::{Map, Value};
-use tokenwise::{policy::Logit, Batch, Groups, Layout, Mask, Real};
+use tokenwise::{policy::Logit, profile::Conventions, Batch, Groups, Layout, Mask, Profile, Real};
 
 use super::{
     compare::{self, Outputs},
     ops,
     parse::{dense_ids, tolerance},
-    profile::Profile,
 };
 
 pub(super) use super::parse::{number, numbers};
@@ -69,7 +68,9 @@ impl<'v> Fields<'v> {
 /// A parsed case. Its arrays are read by the operation, which knows their lengths.
 pub(super) struct Case<'v> {
     pub(super) op: &'v str,
-    pub(super) profile: Profile,
+    /// `None`: the library's own conventions.
+    pub(super) profile: Option<Profile>,
+    pub(super) conventions: Conventions,
     pub(super) rows: usize,
     pub(super) cols: usize,
     keep: Vec<bool>,
@@ -136,9 +137,16 @@ impl<'v> Case<'v> {
         if expect.is_some() == value["expect_error"].is_string() {
             return Err("expected either \"expect\" or \"expect_error\"".into());
         }
+        let profile = match &value["profile"] {
+            Value::Null => None,
+            name => Some(name.as_str().and_then(Profile::from_name).ok_or_else(|| {
+                format!("profile: expected {}, got {name}", Profile::ALL.map(Profile::name).join(", "))
+            })?),
+        };
         Ok(Self {
             op: value["op"].as_str().ok_or("op: expected a name")?,
-            profile: Profile::parse(&value["profile"])?,
+            profile,
+            conventions: profile.map_or_else(Conventions::default, Profile::conventions),
             rows,
             cols,
             keep,

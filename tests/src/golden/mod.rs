@@ -7,7 +7,6 @@ mod compare;
 mod differences;
 mod ops;
 mod parse;
-mod profile;
 
 use std::{
     collections::BTreeMap,

@@ -3,6 +3,7 @@ use tokenwise::{
         self, AttentionInput, Center, GaeConfig, GaeInput, GaeOutput, GroupConfig, GroupScale, MonteCarloInput,
         MonteCarloOutput, ReturnsConfig, ReturnsInput,
     },
+    profile::ScoreSlots,
     Moments,
 };
 
@@ -12,7 +13,7 @@ use crate::golden::{
 };
 
 fn returns_config(case: &Case<'_>) -> Result<ReturnsConfig, Failure> {
-    Ok(ReturnsConfig { gamma: case.number("gamma", Some(1.0))?, across: case.profile.across() })
+    Ok(ReturnsConfig { gamma: case.number("gamma", Some(1.0))?, ..case.conventions.returns() })
 }
 
 pub(super) fn discounted_returns<R: Number>(case: &Case<'_>) -> Ran {
@@ -28,7 +29,7 @@ pub(super) fn gae<R: Number>(case: &Case<'_>) -> Ran {
     let config = GaeConfig {
         gamma: case.number("gamma", Some(1.0))?,
         lambda: case.number("lambda", Some(1.0))?,
-        across: case.profile.across(),
+        ..case.conventions.gae()
     };
     let (mut raw, mut returns) = (vec![R::zero(); rewards.len()], vec![R::zero(); rewards.len()]);
     let input = GaeInput { rewards: &rewards, values: &values, bootstrap: &bootstrap };
@@ -36,7 +37,7 @@ pub(super) fn gae<R: Number>(case: &Case<'_>) -> Ran {
     advantage::gae(&case.batch()?, input, &config, GaeOutput { advantages: &mut raw, returns: &mut returns })?;
     let mut advantages = raw.clone();
     if whiten {
-        advantage::whiten(&case.batch()?, &raw, &case.profile.whiten(), &mut advantages)?;
+        advantage::whiten(&case.batch()?, &raw, &case.conventions.whiten(), &mut advantages)?;
     }
     Ok(vec![("advantages", Output::tokens(advantages)), ("returns", Output::tokens(returns))])
 }
@@ -44,7 +45,7 @@ pub(super) fn gae<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn masked_whiten<R: Number>(case: &Case<'_>) -> Ran {
     let x = case.tokens::<R>("x")?;
     let center = if case.flag("shift_mean", true)? { Center::Shift } else { Center::KeepMean };
-    let config = advantage::WhitenConfig { center, ..case.profile.whiten() };
+    let config = advantage::WhitenConfig { center, ..case.conventions.whiten() };
     let mut out = vec![R::zero(); x.len()];
     advantage::whiten(&case.batch()?, &x, &config, &mut out)?;
     Ok(vec![("out", Output::tokens(out))])
@@ -86,7 +87,7 @@ pub(super) fn monte_carlo_advantage<R: Number>(case: &Case<'_>) -> Ran {
 /// One score per sequence, counted as the profile counts.
 pub(super) fn scores<R: Number>(case: &Case<'_>) -> Result<Vec<R>, Failure> {
     let rewards = case.tokens::<R>("rewards")?;
-    let batch = if case.profile.scores_count_dropped_slots() { case.whole_batch()? } else { case.batch()? };
+    let batch = if case.conventions.score_slots == ScoreSlots::All { case.whole_batch()? } else { case.batch()? };
     let mut scores = vec![R::zero(); case.rows];
     advantage::sequence_sums(&batch, &rewards, &mut scores)?;
     Ok(scores)
@@ -103,7 +104,7 @@ pub(super) fn grpo<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
     let scale = if case.flag("norm_by_std", true)? { GroupScale::StandardDeviation } else { GroupScale::Unit };
-    let config = GroupConfig { scale, ..case.profile.group() };
+    let config = GroupConfig { scale, ..case.conventions.group() };
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
     advantage::group_relative(&groups, &scores, &config, &mut scratch, &mut out)?;
     laid_on_tokens(case, &out)
@@ -113,6 +114,6 @@ pub(super) fn rloo<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
-    advantage::leave_one_out(&groups, &scores, &case.profile.leave_one_out(), &mut scratch, &mut out)?;
+    advantage::leave_one_out(&groups, &scores, &case.conventions.leave_one_out(), &mut scratch, &mut out)?;
     laid_on_tokens(case, &out)
 }

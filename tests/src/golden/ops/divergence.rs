@@ -23,7 +23,7 @@ pub(super) fn estimator(case: &Case<'_>) -> Result<KlConfig, Failure> {
         "k3" | "low_var_kl" => KlEstimator::K3,
         _ => return Err(Failure::Malformed(format!("estimator: expected k1, abs, k2 or k3, got \"{name}\""))),
     };
-    Ok(KlConfig { estimator, gradient, bounds: case.profile.kl_bounds() })
+    Ok(KlConfig { estimator, gradient, ..case.conventions.kl() })
 }
 
 pub(super) fn kl<R: Number>(case: &Case<'_>) -> Ran {

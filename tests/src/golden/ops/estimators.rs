@@ -23,7 +23,7 @@ pub(super) fn td_lambda<R: Number>(case: &Case<'_>) -> Ran {
     let config = TdLambdaConfig {
         gamma: case.number("gamma", Some(1.0))?,
         lambda: case.number("lambda", Some(1.0))?,
-        across: case.profile.across(),
+        ..case.conventions.td_lambda()
     };
     let mut out = zeros(case);
     let input = TdInput { rewards: &rewards, values: &values, bootstrap: &bootstrap };
@@ -68,11 +68,11 @@ pub(super) fn grpo_passk<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
     let scale = if case.flag("norm_by_std", true)? { GroupScale::StandardDeviation } else { GroupScale::Unit };
-    let GroupConfig { spread, epsilon, .. } = case.profile.group();
+    let config = BestOfGroupConfig { scale, ..case.conventions.best_of_group() };
     let (mut moments, mut top) = (vec![Moments::default(); groups.count()], vec![TopTwo::default(); groups.count()]);
     let mut out = vec![R::zero(); case.rows];
     let scratch = BestOfGroupScratch { moments: &mut moments, top: &mut top };
-    best_of_group(&groups, &scores, &BestOfGroupConfig { scale, spread, epsilon }, scratch, &mut out)?;
+    best_of_group(&groups, &scores, &config, scratch, &mut out)?;
     laid_on_tokens(case, &out)
 }
 
@@ -90,7 +90,7 @@ pub(super) fn opo<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
     let (mut scratch, mut out) = (vec![WeightedSum::default(); groups.count()], vec![R::zero(); case.rows]);
-    let config = LengthWeightedConfig { singleton: case.profile.baseline_singleton() };
+    let config = case.conventions.length_weighted();
     length_weighted_baseline(&case.batch()?, &groups, &scores, &config, &mut scratch, &mut out)?;
     laid_on_tokens(case, &out)
 }
@@ -99,7 +99,7 @@ pub(super) fn gpg_advantage<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
-    advantage::gpg_advantage(&groups, &scores, &case.profile.gpg(), &mut scratch, &mut out)?;
+    advantage::gpg_advantage(&groups, &scores, &case.conventions.gpg(), &mut scratch, &mut out)?;
     laid_on_tokens(case, &out)
 }
 
@@ -113,8 +113,7 @@ pub(super) fn gdpo<R: Number>(case: &Case<'_>) -> Ran {
         None => vec![1.0; case.input_len("reward_sources") / case.rows.max(1)],
     };
     let sources = case.input::<R>("reward_sources", weights.len() * case.rows)?;
-    let config =
-        GdpoConfig { group: case.profile.group(), factors: FactorPrecision::Exact, whiten: case.profile.whiten() };
+    let config = case.conventions.gdpo();
     let (mut moments, mut scores) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
     let scratch = GdpoScratch { moments: &mut moments, scores: &mut scores };
     let mut out = zeros(case);
@@ -125,11 +124,8 @@ pub(super) fn gdpo<R: Number>(case: &Case<'_>) -> Ran {
 
 pub(super) fn reinforce_plus_plus<R: Number>(case: &Case<'_>) -> Ran {
     let (rewards, bootstrap) = (case.tokens::<R>("rewards")?, case.bootstrap()?);
-    let config = ReinforcePlusPlusConfig {
-        gamma: case.number("gamma", Some(1.0))?,
-        across: case.profile.across(),
-        whiten: case.profile.whiten(),
-    };
+    let config =
+        ReinforcePlusPlusConfig { gamma: case.number("gamma", Some(1.0))?, ..case.conventions.reinforce_plus_plus() };
     let (mut advantages, mut returns) = (zeros(case), zeros(case));
     let input = ReturnsInput { rewards: &rewards, bootstrap: &bootstrap };
     let output = ReinforcePlusPlusOutput { advantages: &mut advantages, returns: &mut returns };
@@ -140,8 +136,7 @@ pub(super) fn reinforce_plus_plus<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn reinforce_plus_plus_baseline<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
-    let config =
-        ReinforcePlusPlusBaselineConfig { singleton: case.profile.baseline_singleton(), whiten: case.profile.whiten() };
+    let config = case.conventions.reinforce_plus_plus_baseline();
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], zeros(case));
     advantage::reinforce_plus_plus_baseline(&case.batch()?, &groups, &scores, &config, &mut scratch, &mut out)?;
     Ok(vec![("advantages", Output::tokens(out))])

@@ -31,7 +31,7 @@ fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggregate<'_>) -
         }
         _ => return Err(Failure::Malformed(format!("{key}: unknown mode \"{name}\""))),
     };
-    let mut aggregate = case.profile.aggregate(mode);
+    let mut aggregate = case.conventions.aggregate(mode);
     // an extension of the format: the counts of the whole step
     if case.param("global_tokens").is_some() || case.param("global_sequences").is_some() {
         aggregate.counts = Counts::Global(GlobalCounts {
@@ -46,7 +46,7 @@ fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggregate<'_>) -
 
 /// What a framework makes of an empty mask, in place of our error.
 fn or_empty(case: &Case<'_>, ran: Ran, name: &'static str) -> Ran {
-    match (ran, case.profile.empty_loss()) {
+    match (ran, case.conventions.empty_loss.value()) {
         (Err(Failure::Refused(Error::EmptyMask)), Some(value)) => Ok(vec![(name, Output::Scalar(value))]),
         (ran, _) => ran,
     }
@@ -94,9 +94,9 @@ pub(super) fn dual_clip(case: &Case<'_>) -> Result<DualClip, Failure> {
     let bound = match case.param("dual_clip") {
         Some(Value::Null) => None,
         Some(_) => Some(case.number("dual_clip", None)?),
-        None => case.profile.default_dual_clip(),
+        None => case.conventions.dual_clip_bound,
     };
-    Ok(bound.map_or(DualClip::Off, |bound| case.profile.dual_clip(bound)))
+    Ok(bound.map_or(DualClip::Off, |bound| case.conventions.dual_clip(bound)))
 }
 
 pub(super) fn ppo_clip<R: Number>(case: &Case<'_>) -> Ran {
@@ -105,10 +105,8 @@ pub(super) fn ppo_clip<R: Number>(case: &Case<'_>) -> Ran {
             clip_low: case.number("clip_low", Some(0.2))?,
             clip_high: case.number("clip_high", Some(0.2))?,
             dual_clip: dual_clip(case)?,
-            log_ratio_bound: case.profile.log_ratio_bound(),
             aggregate,
-            divisor: case.profile.divisor(),
-            reported_kl: case.profile.reported_kl(),
+            ..case.conventions.ppo()
         };
         let mut grad = vec![R::zero(); input.log_probs.len()];
         let result = loss::ppo_clip(&case.batch()?, input, &config, &mut grad)?;
@@ -127,10 +125,11 @@ pub(super) fn value_loss<R: Number>(case: &Case<'_>) -> Ran {
         (case.tokens::<R>("predictions")?, case.tokens::<R>("values")?, case.tokens::<R>("returns")?);
     let clip = match case.param("clip") {
         Some(Value::Null) => None,
-        _ => Some(case.number("clip", Some(0.5))?),
+        Some(_) => Some(case.number("clip", None)?),
+        None => case.conventions.value_clip,
     };
     let ran = with_aggregate(case, "aggregate", |aggregate| {
-        let config = ValueConfig { clip, aggregate, divisor: case.profile.divisor(), ..Default::default() };
+        let config = ValueConfig { clip, aggregate, ..case.conventions.value() };
         let mut grad = vec![R::zero(); predictions.len()];
         let input = ValueLossInput { predictions: &predictions, values: &values, returns: &returns };
         let result = loss::value_loss(&case.batch()?, input, &config, &mut grad)?;

@@ -16,7 +16,7 @@ fn value(value: f64) -> Outputs {
 
 /// Named means; those of an empty mask are what the profile makes of them.
 fn means<const N: usize>(case: &Case<'_>, names: [&'static str; N], means: Result<[f64; N], Error>) -> Ran {
-    let means = match (means, case.profile.empty_mean()) {
+    let means = match (means, case.conventions.empty_mean.value()) {
         (Err(Error::EmptyMask), Some(empty)) => [empty; N],
         (means, _) => means?,
     };
@@ -25,12 +25,12 @@ fn means<const N: usize>(case: &Case<'_>, names: [&'static str; N], means: Resul
 
 pub(super) fn masked_mean<R: Number>(case: &Case<'_>) -> Ran {
     let x = case.tokens::<R>("x")?;
-    means(case, ["value"], metric::mean(&case.batch()?, &x, case.profile.divisor()).map(|mean| [mean]))
+    means(case, ["value"], metric::mean(&case.batch()?, &x, case.conventions.divisor).map(|mean| [mean]))
 }
 
 pub(super) fn masked_var<R: Number>(case: &Case<'_>) -> Ran {
     let x = case.tokens::<R>("x")?;
-    Ok(value(metric::variance(&case.batch()?, &x, Spread::Sample, case.profile.divisor())?))
+    Ok(value(metric::variance(&case.batch()?, &x, Spread::Sample, case.conventions.divisor)?))
 }
 
 pub(super) fn correlation<R: Number>(case: &Case<'_>) -> Ran {
@@ -47,7 +47,7 @@ pub(super) fn explained_variance<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn kl_means<R: Number>(case: &Case<'_>) -> Ran {
     let (log_probs, ref_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens("ref_log_probs")?);
     let input = KlInput { log_probs: &log_probs, ref_log_probs: &ref_log_probs };
-    let result = metric::kl_means(&case.batch()?, input, case.profile.divisor());
+    let result = metric::kl_means(&case.batch()?, input, case.conventions.divisor);
     means(case, ["k1", "abs", "k2", "k3"], result.map(|m| [m.k1, m.abs, m.k2, m.k3]))
 }
 
@@ -58,7 +58,7 @@ pub(super) fn clip_fractions<R: Number>(case: &Case<'_>) -> Ran {
         clip_low: case.number("clip_low", Some(0.2))?,
         clip_high: case.number("clip_high", Some(0.2))?,
         dual_clip: dual_clip(case)?,
-        divisor: case.profile.divisor(),
+        ..case.conventions.clip_fractions()
     };
     let input = RatioInput { log_probs: &log_probs, old_log_probs: &old_log_probs, advantages: &advantages };
     let result = metric::clip_fractions(&case.batch()?, input, &config);

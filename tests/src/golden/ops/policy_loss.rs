@@ -6,14 +6,13 @@ use tokenwise::{
         self, Aggregate, AggregateMode, CispoConfig, ClipCovConfig, DppoConfig, DroConfig, GmpoConfig, GspoConfig,
         KlCovConfig, LuspoConfig, PolicyLoss, PolicyLossInput, ReinforceConfig, SapoConfig, ToprConfig, VespoConfig,
     },
-    Batch, Layout, Mask,
+    Batch, Layout, Mask, Profile,
 };
 
 use super::loss::with_policy_input;
 use crate::golden::{
     case::{Case, Number, Ran},
     compare::Output,
-    profile::Profile,
 };
 
 /// What every policy loss gives.
@@ -30,7 +29,7 @@ fn outputs<R: Number>(result: PolicyLoss, grad: Vec<R>) -> Ran {
 pub(super) fn reinforce<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = ReinforceConfig { aggregate, divisor: case.profile.divisor() };
+        let config = ReinforceConfig { aggregate, ..case.conventions.reinforce() };
         outputs(loss::reinforce(&case.batch()?, input, &config, &mut grad)?, grad)
     })
 }
@@ -38,7 +37,7 @@ pub(super) fn reinforce<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn tis_loss<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = ReinforceConfig { aggregate, divisor: case.profile.divisor() };
+        let config = ReinforceConfig { aggregate, ..case.conventions.reinforce() };
         outputs(loss::tis_loss(&case.batch()?, input, &config, &mut grad)?, grad)
     })
 }
@@ -48,11 +47,10 @@ pub(super) fn cispo<R: Number>(case: &Case<'_>) -> Ran {
         let mut grad = vec![R::zero(); input.log_probs.len()];
         let config = CispoConfig {
             bounds: case
-                .profile
-                .cispo_bounds(case.number("clip_low", Some(0.2))?, case.number("clip_high", Some(0.2))?),
-            log_ratio_bound: case.profile.log_ratio_bound(),
+                .conventions
+                .cispo_bounds_at(case.number("clip_low", Some(0.2))?, case.number("clip_high", Some(0.2))?),
             aggregate,
-            divisor: case.profile.divisor(),
+            ..case.conventions.cispo()
         };
         outputs(loss::cispo(&case.batch()?, input, &config, &mut grad)?, grad)
     })
@@ -62,31 +60,30 @@ pub(super) fn sapo<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
         // verl and TRL weigh every sequence the same, whatever their configured mode
-        let named = case.param("aggregate").is_some() && case.profile != Profile::Verl;
+        let named = case.param("aggregate").is_some() && case.profile != Some(Profile::Verl0_9_1);
         let mode = if named { aggregate.mode } else { AggregateMode::SequenceMeanTokenMean };
         let aggregate = Aggregate { mode, ..aggregate };
         let config = SapoConfig {
             tau_positive: case.number("tau_pos", Some(1.0))?,
             tau_negative: case.number("tau_neg", Some(1.05))?,
-            log_ratio_bound: case.profile.log_ratio_bound(),
             aggregate,
-            divisor: case.profile.divisor(),
+            ..case.conventions.sapo()
         };
         outputs(loss::sapo(&case.batch()?, input, &config, &mut grad)?, grad)
     })
 }
 
 fn dppo_config<'a>(case: &Case<'_>, aggregate: Aggregate<'a>) -> Result<DppoConfig<'a>, super::Failure> {
+    let default = case.conventions.dppo();
     Ok(DppoConfig {
         clip_low: case.number("clip_low", Some(0.2))?,
         clip_high: case.number("clip_high", Some(0.2))?,
         ratio_cap: match case.param("dual_clip") {
-            None | Some(Value::Null) => 3.0,
+            None | Some(Value::Null) => default.ratio_cap,
             Some(_) => case.number("dual_clip", None)?,
         },
-        log_ratio_bound: Some(20.0),
         aggregate,
-        divisor: case.profile.divisor(),
+        ..default
     })
 }
 
@@ -107,7 +104,7 @@ pub(super) fn dppo_kl<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn dro<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = DroConfig { beta: case.number("beta", None)?, aggregate, divisor: case.profile.divisor() };
+        let config = DroConfig { aggregate, ..case.conventions.dro(case.number("beta", None)?) };
         outputs(loss::dro(&case.batch()?, input, &config, &mut grad)?, grad)
     })
 }
@@ -119,7 +116,7 @@ fn held_sequences<R: Number>(
     config: &GspoConfig<'_>,
     result: PolicyLoss,
 ) -> Result<f64, super::Failure> {
-    if case.profile != Profile::Trl {
+    if case.profile != Some(Profile::Trl1_16) {
         return Ok(result.clip_fraction);
     }
     let (batch, cols) = (case.batch()?, case.cols);
@@ -139,17 +136,15 @@ fn held_sequences<R: Number>(
 pub(super) fn gspo<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
-        let (form, log_ratio_cap) = case.profile.gspo();
+        let default = case.conventions.gspo();
         // OpenRLHF weighs every sequence the same, whatever its configured mode
-        let mode =
-            if case.profile == Profile::OpenRlhf { AggregateMode::SequenceMeanTokenMean } else { aggregate.mode };
+        let forced = case.profile == Some(Profile::OpenRlhf0_11);
+        let mode = if forced { default.aggregate.mode } else { aggregate.mode };
         let config = GspoConfig {
-            clip_low: case.number("clip_low", Some(3e-4))?,
-            clip_high: case.number("clip_high", Some(4e-4))?,
-            form,
-            log_ratio_cap,
+            clip_low: case.number("clip_low", Some(default.clip_low))?,
+            clip_high: case.number("clip_high", Some(default.clip_high))?,
             aggregate: Aggregate { mode, ..aggregate },
-            divisor: case.profile.divisor(),
+            ..default
         };
         let result = loss::gspo(&case.batch()?, input, &config, &mut grad)?;
         outputs(PolicyLoss { clip_fraction: held_sequences(case, input, &config, result)?, ..result }, grad)
@@ -173,11 +168,12 @@ pub(super) fn luspo<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn gmpo<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
+        let default = case.conventions.gmpo();
         let config = GmpoConfig {
-            clip_low: case.number("clip_low", Some(0.4))?,
-            clip_high: case.number("clip_high", Some(0.4))?,
+            clip_low: case.number("clip_low", Some(default.clip_low))?,
+            clip_high: case.number("clip_high", Some(default.clip_high))?,
             counts: aggregate.counts,
-            divisor: case.profile.divisor(),
+            ..default
         };
         outputs(loss::gmpo(&case.batch()?, input, &config, &mut grad)?, grad)
     })
@@ -187,7 +183,7 @@ pub(super) fn vespo<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let mut grad = vec![R::zero(); input.log_probs.len()];
         let batch = case.batch()?;
-        let result = loss::vespo(&batch, input, &VespoConfig { aggregate, ..Default::default() }, &mut grad)?;
+        let result = loss::vespo(&batch, input, &VespoConfig { aggregate, ..case.conventions.vespo() }, &mut grad)?;
         // TRL's mean counts rows without kept tokens, whose ratio is 1
         let (kept, rows) = (batch.kept_sequences() as f64, batch.sequences() as f64);
         let phi_mean = (result.phi_mean * kept + (rows - kept)) / rows;
@@ -216,7 +212,7 @@ pub(super) fn topr<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn clip_cov<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
         let selected: Vec<bool> = case.tokens::<f64>("selected")?.into_iter().map(|x| x != 0.0).collect();
-        let default = ClipCovConfig::default();
+        let default = case.conventions.clip_cov();
         let config = ClipCovConfig {
             clip_low: case.number("clip_low", Some(0.2))?,
             clip_high: case.number("clip_high", Some(0.2))?,
@@ -224,7 +220,7 @@ pub(super) fn clip_cov<R: Number>(case: &Case<'_>) -> Ran {
             upper: case.number("upper", Some(default.upper))?,
             ratio: case.number("ratio", Some(default.ratio))?,
             aggregate,
-            divisor: case.profile.divisor(),
+            ..default
         };
         let mut grad = vec![R::zero(); input.log_probs.len()];
         outputs(loss::clip_cov(&case.batch()?, input, &config, &selected, &mut grad)?, grad)
@@ -233,12 +229,12 @@ pub(super) fn clip_cov<R: Number>(case: &Case<'_>) -> Ran {
 
 pub(super) fn kl_cov<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
-        let default = KlCovConfig::default();
+        let default = case.conventions.kl_cov();
         let config = KlCovConfig {
             ratio: case.number("ratio", Some(default.ratio))?,
             kl_coef: case.number("kl_coef", Some(default.kl_coef))?,
             aggregate,
-            divisor: case.profile.divisor(),
+            ..default
         };
         let mut grad = vec![R::zero(); input.log_probs.len()];
         outputs(loss::kl_cov(&case.batch()?, input, &config, &mut grad)?, grad)

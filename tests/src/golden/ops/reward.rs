@@ -24,8 +24,8 @@ pub(super) fn shape_rewards<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn kl_in_reward<R: Number>(case: &Case<'_>) -> Ran {
     let scores = case.tokens::<R>("scores")?;
     let (old, reference) = (case.tokens("old_log_probs")?, case.tokens("ref_log_probs")?);
-    let config =
-        KlRewardConfig { beta: case.number("beta", None)?, kl: estimator(case)?, divisor: case.profile.divisor() };
+    let beta = case.number("beta", None)?;
+    let config = KlRewardConfig { beta, kl: estimator(case)?, ..case.conventions.kl_reward() };
     let mut out = vec![R::zero(); scores.len()];
     let input = KlInRewardInput { scores: &scores, old_log_probs: &old, ref_log_probs: &reference };
     let current_kl = reward::kl_in_reward(&case.batch()?, input, &config, &mut out)?;
@@ -38,7 +38,7 @@ pub(super) fn overlong_penalty<R: Number>(case: &Case<'_>) -> Ran {
         max_len: case.whole("max_len")?,
         buffer: case.whole("buffer")?,
         factor: case.number("factor", Some(1.0))?,
-        floor: case.profile.overlong_floor(),
+        ..case.conventions.overlong()
     };
     let mut out = vec![R::zero(); case.rows];
     reward::overlong_penalty(OverlongInput { scores: &scores, lengths: &lengths }, &config, &mut out)?;

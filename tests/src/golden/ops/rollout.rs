@@ -1,6 +1,6 @@
 use tokenwise::rollout::{
-    self, BatchNormalize, Criterion, CriterionMetrics, LogBound, RejectionConfig, RejectionOption, RolloutConfig,
-    RolloutInput, RolloutLevel, WeightBound,
+    self, BatchNormalize, Criterion, CriterionMetrics, RejectionOption, RolloutConfig, RolloutInput, RolloutLevel,
+    WeightBound,
 };
 
 use crate::golden::{
@@ -32,10 +32,8 @@ pub(super) fn rollout_is<R: Number>(case: &Case<'_>) -> Ran {
             other => return Err(Failure::Malformed(format!("level: expected token or sequence, got \"{other}\""))),
         },
         bound,
-        log_bound: case.profile.log_ratio_bound().map_or(LogBound::Unbounded, LogBound::At),
         normalize: if case.flag("batch_normalize", false)? { BatchNormalize::ByLevel } else { BatchNormalize::Off },
-        divisor: case.profile.divisor(),
-        ..Default::default()
+        ..case.conventions.rollout()
     };
     let mut weights = vec![R::zero(); case.rows * case.cols];
     rollout::rollout_weights(&case.batch()?, input(&log_probs), &config, &mut weights)?;
@@ -51,7 +49,7 @@ pub(super) fn rollout_rejection<R: Number>(case: &Case<'_>) -> Ran {
     let mut criteria = [Criterion::default(); RejectionOption::ALL.len()];
     let (options, thresholds) = (case.text("options", "")?, case.text("thresholds", "")?);
     let count = rollout::parse_rejection(options, thresholds, &mut criteria)?;
-    let config = RejectionConfig { criteria: &criteria[..count], divisor: case.profile.divisor() };
+    let config = case.conventions.rejection(&criteria[..count]);
     let mut keep = vec![false; case.rows * case.cols];
     rollout::rollout_rejection(&case.batch()?, input(&log_probs), &config, &mut keep)?;
     // as above
@@ -66,7 +64,7 @@ pub(super) fn rollout_rejection<R: Number>(case: &Case<'_>) -> Ran {
 
 pub(super) fn rollout_metrics<R: Number>(case: &Case<'_>) -> Ran {
     let log_probs = log_probs::<R>(case)?;
-    let mismatch = rollout::rollout_mismatch(&case.batch()?, input(&log_probs), case.profile.divisor())?;
+    let mismatch = rollout::rollout_mismatch(&case.batch()?, input(&log_probs), case.conventions.divisor)?;
     let mut outputs = Vec::new();
     named(&mut outputs, mismatch.entries().into_iter());
     Ok(outputs)
