@@ -22,6 +22,7 @@ mod loss;
 mod math;
 mod metric;
 mod policy;
+mod profile;
 mod reward;
 mod rollout;
 mod state;

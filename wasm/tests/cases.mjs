@@ -209,6 +209,14 @@ export function cases(array, x) {
     })],
     ["rolloutRejectionMetrics", [three, apart], corr("rollout_rs_", { masked_fraction: 0, seq_masked_fraction: 0 })],
 
+    ["compareProfiles", [two, { sizes: u(1) }, { rewards: a(1, x), scores: a(0), logProbs: a(-1, x), oldLogProbs: a(-1, x) }, ["trl-1.16", "trl-1.16"]], []],
+    ["compareProfiles", [Batch.padded(1, 1, Uint8Array.of(0)), { sizes: u(1) }, { rewards: a(x), scores: a(0), logProbs: a(x), oldLogProbs: a(x) },
+      ["verl-0.9.1", "trl-1.16"], { gamma: 0.5, estimator: "leave-one-out" }],
+      ["ppo_clip", "gspo", "gmpo", "cispo", "sapo"].map((result) => ({
+        result, shape: "scalar", index: null, values: [NaN, 0], refused: [null, null], difference: NaN, count: 1,
+        causes: [{ convention: "empty_loss", values: ["Nan", "Zero"] }],
+      }))],
+
     ["exp", [0], 1],
     ["ln", [1], 0],
     ["sqrt", [2.25], 1.5],
@@ -221,6 +229,18 @@ const sums = { moments: coMoments, entropySum: 1, whSum: 0.5, rewardSum: 3, sequ
 
 /** The functions that know no precision. */
 export const plainCases = [
+  ["conventions", ["paper"], {
+    "divisor": "Count", "across": "StepOver", "gae.lambda": "1.0", "whiten.spread": "Sample", "whiten.place": "InsideRoot",
+    "group.epsilon": "0.0", "singleton": "Zero", "baseline.singleton": "Zero", "gpg.factor": "Exact", "score_slots": "Kept",
+    "kl.bounds": "Unbounded", "kl_loss.estimator": "K3", "kl_reward.beta": "0.001", "reward.clip": "inf",
+    "overlong.floor": "Factor", "aggregate.empty_rows": "Excluded", "aggregate.divisor": "Count", "log_ratio_bound": "None",
+    "dual_clip.bound": "None", "dual_clip.signs": "NegativeOnly", "reported_kl": "Bounded", "gspo.form": "Sequence",
+    "gspo.log_ratio_cap": "None", "gspo.mode": "SequenceMeanTokenMean", "gspo.clip": "[0.0003, 0.0004]",
+    "gmpo.clip": "[0.4, 0.4]", "cispo.bounds": "Relative { low: 0.2, high: 0.2 }", "value.clip": "Some(0.5)",
+    "entropy.coefficient": "0.01", "rollout.level": "Token", "rollout.bound": "Truncate { upper: 2.0 }",
+    "rollout.log_bound": "Unbounded", "rollout.unscored": "Nan", "minillm.from": "Token", "minillm.length": "Kept",
+    "empty_mean": "Refused", "empty_loss": "Refused",
+  }],
   ["groupTokens", [Batch.padded(3, 2, Uint8Array.of(1, 1, 1, 0, 1, 0)), { ids: Uint32Array.of(1, 0, 1) }], [1, 3]],
   ["pfPpoIndices", [Float64Array.of(0, 2.5, 0), 7, 4], [1, 1, 1, 1]],
   ["responseMaskFromEos", [{ batch: 2, len: 4 }, Uint32Array.of(20, 1, 0, 0, 78, 2, 1, 0), Uint32Array.of(1, 2)], [1, 1, 0, 0, 1, 1, 0, 0]],

@@ -14,7 +14,7 @@ function call(name, args) {
 
 /** Compares numbers, arrays of them, and objects of these; names the place where they differ. */
 function close(got, expected, tolerance, place) {
-  if (typeof expected === "string") {
+  if (typeof expected === "string" || expected === null) {
     assert.equal(got, expected, place);
   } else if (typeof expected === "number") {
     assert.equal(typeof got, "number", place);
@@ -28,7 +28,7 @@ function close(got, expected, tolerance, place) {
 /** All arrays in a result. */
 function arrays(result) {
   if (ArrayBuffer.isView(result)) return [result];
-  return typeof result === "object" ? Object.values(result).flatMap(arrays) : [];
+  return typeof result === "object" && result !== null ? Object.values(result).flatMap(arrays) : [];
 }
 
 for (const { suffix, array, tolerance } of precisions) {

@@ -228,3 +228,10 @@ tokenwise.gae(batch, { rewards: single, values: single });
 new tokenwise.Batch();
 
 declare const console: { log(...values: unknown[]): void };
+
+const names: [tokenwise.ProfileName, tokenwise.ProfileName] = ["paper", "openrlhf-0.11"];
+export const told: tokenwise.ProfileDifference[] = [
+  ...tokenwise.compareProfiles(batch, groups, { rewards: single, logProbs: single, oldLogProbs: single }, names, { estimator: "whitened" }),
+  ...tokenwise.compareProfilesF64(batch, groups, { rewards: double, values: double, logProbs: double, oldLogProbs: double }, names, { lambda: null }),
+];
+export const held: Record<string, string> = tokenwise.conventions("verl-0.9.1");

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     advantage::WeightedSum,
-    error::{check_len, checked_size, Error, Result},
+    error::{check_config, check_finite, check_len, check_not_negative, check_unit, checked_size, Error, Result},
     groups::Groups,
     layout::Batch,
     loss::AggregateMode,
@@ -54,6 +54,17 @@ impl Default for CompareConfig<'_> {
 }
 
 impl CompareConfig<'_> {
+    fn check(&self) -> Result<()> {
+        check_unit("gamma", self.gamma)?;
+        check_unit("lambda", self.lambda.unwrap_or(1.0))?;
+        check_finite("beta", self.beta.unwrap_or(0.0))?;
+        check_not_negative("clip_low", self.clip_low)?;
+        check_not_negative("clip_high", self.clip_high)?;
+        let dual_clip = self.dual_clip.unwrap_or(2.0);
+        check_config("dual_clip", "above 1 and finite", dual_clip, dual_clip > 1.0 && dual_clip.is_finite())?;
+        check_not_negative("value_clip", self.value_clip.unwrap_or(0.0))
+    }
+
     /// Conventions with the numbers that both sides are given.
     fn given(&self, conventions: Conventions) -> Conventions {
         Conventions {
@@ -196,6 +207,7 @@ pub fn compare<R: Real>(
         return Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
     }
     input.check(batch)?;
+    config.check()?;
     scratch.check(CompareSizes::of(batch, groups)?)?;
     let sides = conventions.map(|side| config.given(side));
     scratch.keep.fill(true);

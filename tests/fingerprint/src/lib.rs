@@ -22,6 +22,7 @@ mod loss_token;
 mod math;
 mod metric;
 mod policy;
+mod profile;
 mod reward;
 mod rollout;
 mod rollout_metric;
@@ -170,5 +171,7 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
 
         "fixed_kl": tokens(control::fixed_kl),
         "adaptive_kl": tokens(control::adaptive_kl),
+
+        "compare": tokens(profile::compare),
     }
 }

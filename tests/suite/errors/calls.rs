@@ -2,6 +2,7 @@
 
 mod estimators;
 mod policy_losses;
+mod profiles;
 mod returns;
 mod rollout;
 mod shaping;
@@ -13,6 +14,7 @@ use tokenwise::Error;
 use super::Function;
 use estimators::*;
 use policy_losses::*;
+use profiles::*;
 use returns::*;
 use rollout::*;
 use shaping::*;
@@ -41,6 +43,7 @@ const fn whitens(name: &'static str, run: fn(&mut super::Call) -> super::Ended) 
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
+    any("compare", compare),
     any("log_probs_and_entropy", log_probs_and_entropy),
     any("token_log_probs", token_log_probs),
     any("entropy", entropy),

@@ -7,6 +7,7 @@ mod gradients;
 mod limits;
 mod merging;
 mod micro_batches;
+mod profiles;
 mod selection;
 
 use std::panic;

@@ -1,5 +1,6 @@
 //! The details that are easiest to get wrong, one test each: it would fail if the trap were fallen into.
 
+pub(crate) mod compare;
 mod losses;
 mod rollouts;
 mod scores;
