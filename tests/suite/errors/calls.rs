@@ -4,6 +4,7 @@ mod estimators;
 mod policy_losses;
 mod returns;
 mod rollout;
+mod sets;
 mod shaping;
 mod tokens;
 mod totals;
@@ -15,6 +16,7 @@ use estimators::*;
 use policy_losses::*;
 use returns::*;
 use rollout::*;
+use sets::*;
 use shaping::*;
 use tokens::*;
 use totals::*;
@@ -165,6 +167,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     needs_one("quantile", quantile),
     needs_one("effective_sample_size", effective_sample_size),
     any("variance_proxy", variance_proxy),
+    needs_one("verl_metrics", verl_metrics),
+    any("trl_metrics", trl_metrics),
+    any("openrlhf_metrics", openrlhf_metrics),
     any("shift", shift),
     any("Moments::of", moments),
     any("CoMoments::of", co_moments),
