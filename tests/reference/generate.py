@@ -17,7 +17,19 @@ import fixture16
 import fixture16_catalogue
 import golden
 import worked
-from suites import advantage, divergence, estimators, loss, metric, policy, policy_losses, reward, rollout, textbook
+from suites import (
+    advantage,
+    divergence,
+    estimators,
+    loss,
+    metric,
+    metric_sets,
+    policy,
+    policy_losses,
+    reward,
+    rollout,
+    textbook,
+)
 
 SUITES = (
     policy,
@@ -29,6 +41,7 @@ SUITES = (
     policy_losses,
     rollout,
     metric,
+    metric_sets,
     textbook,
     fixture16,
     fixture16_catalogue,

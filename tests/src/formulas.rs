@@ -181,6 +181,9 @@ formulas! {
         Quantile "quantile" Golden::None("torch.quantile by another name; held to the textbook"), ORDER;
         EffectiveSampleSize "effective_sample_size" Golden::None("two sums; held to the textbook"), REDUCTION;
         VarianceProxy "variance_proxy" Golden::None("no case made yet; held to the textbook"), REDUCTION;
+        VerlMetrics "verl_metrics" Golden::Ops(&["verl_metrics"]), REDUCTION;
+        TrlMetrics "trl_metrics" Golden::Ops(&["trl_metrics"]), REDUCTION;
+        OpenRlhfMetrics "openrlhf_metrics" Golden::Ops(&["openrlhf_metrics"]), REDUCTION;
     }
     "layout": {
         Shift "shift" Golden::None("a copy; every golden case is aligned before it is stored"), CHEAP;

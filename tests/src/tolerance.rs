@@ -147,6 +147,9 @@ const fn table(formula: Formula) -> [f64; 2] {
         Formula::Quantile => [0.8, 2e-9],
         Formula::EffectiveSampleSize => [20.0, 4e-8],
         Formula::VarianceProxy => [12.0, 0.6],
+        Formula::VerlMetrics => [60.0, 4.0],
+        Formula::TrlMetrics => [20.0, 4.0],
+        Formula::OpenRlhfMetrics => [20.0, 4.0],
         Formula::Shift => [0.0, 0.0],
     }
 }

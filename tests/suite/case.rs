@@ -207,6 +207,9 @@ macro_rules! every_case {
             quantile: crate::rows::Quantile,
             effective_sample_size: crate::rows::EffectiveSampleSize,
             variance_proxy: crate::rows::VarianceProxy,
+            verl_metrics: crate::sets::VerlSet,
+            trl_metrics: crate::sets::TrlSet,
+            openrlhf_metrics: crate::sets::OpenRlhfSet,
             shift: crate::layout::Shift,
         }
     };

@@ -28,6 +28,8 @@ mod returns;
 mod reward;
 mod rollout;
 mod rows;
+mod set_keys;
+mod sets;
 mod shaping;
 mod textbook;
 mod traps;

@@ -2,7 +2,7 @@
 
 use tokenwise::{
     divergence::{KlBounds, KlConfig, KlEstimator, KlGradient, KlWeight, KlWeightedConfig},
-    metric::{ClipConfig, ExplainedVarianceConfig},
+    metric::{ClipConfig, ExplainedVarianceConfig, KlUse, TrlConfig, TrlLevel, TrlScale},
     policy::PolicyConfig,
     Divisor, Spread,
 };
@@ -27,11 +27,14 @@ choices! {
     KlBounds { "unbounded" => Unbounded, "k3-only" => K3Only, "every" => Every }
     KlEstimator { "k1" => K1, "abs" => Abs, "k2" => K2, "k3" => K3 }
     KlGradient { "own" => Own, "straight-through" => StraightThrough }
+    KlUse { "reward" => Reward, "loss" => Loss }
     KlWeight {
         "token" => Token, "sequence" => Sequence, "token-bounded" => TokenBounded, "token-finite" => TokenFinite,
         "score-function" => ScoreFunction
     }
     Spread { "population" => Population, "sample" => Sample }
+    TrlLevel { "token" => Token, "sequence" => Sequence }
+    TrlScale { "group" => Group, "batch" => Batch }
 }
 
 /// Reads a config, once for both precisions, whose fields are all plain: `key: field by reader;` after the name of the function.
@@ -67,6 +70,16 @@ plain_config! {
         "clipHigh" => clip_high by number_or,
         "dualClip" => dual_clip by dual_clip_or,
         "divisor" => divisor by choice_or,
+    }
+    trl -> TrlConfig {
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "dualClip" => dual_clip by dual_clip_or,
+        "level" => level by choice_or,
+        "weightLevel" => weight_level by choice_or,
+        "scale" => scale by choice_or,
+        "entropyCoefficient" => entropy_coefficient by nullable_or,
+        "tokensSeen" => tokens_seen by count_or,
     }
     kl_weighted -> KlWeightedConfig { "weight" => weight by choice_or, "kl" => kl by kl_or }
 }

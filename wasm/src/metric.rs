@@ -1,6 +1,7 @@
 //! **Stage 6 of 7 — metric.**
 
 mod distribution;
+mod sets;
 
 use tokenwise::{divergence::KlInput, metric as core};
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};

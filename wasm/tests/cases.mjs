@@ -173,6 +173,22 @@ export function cases(array, x) {
       "variance_proxy/proxy1_signal_strength": 1, "variance_proxy/proxy2_total_power": 3.5, "variance_proxy/proxy3_pure_noise": 2.5,
       "variance_proxy/expected_a_squared": 2.5, "variance_proxy/expected_w": 2,
     }],
+    ["verlMetrics", [pair, { scores: a(2, x, 1, 3), advantages: a(1, x, -2, 4), responseLengths: { tokens: u(1, 2), limit: 2 } }], {
+      "critic/score/mean": 3, "critic/score/max": 4, "critic/score/min": 2,
+      "critic/advantages/mean": 1, "critic/advantages/max": 4, "critic/advantages/min": -2,
+      "response_length/mean": 1.5, "response_length/max": 2, "response_length/min": 1, "response_length/clip_ratio": 0.5,
+      "response_length_non_aborted/mean": 1.5, "response_length_non_aborted/max": 2, "response_length_non_aborted/min": 1,
+      "response_length_non_aborted/clip_ratio": 0.5, "response/aborted_ratio": 0,
+    }],
+    ["trlMetrics", [pair, { entropies: a(1, x, 2, 3), completionLengths: u(1, 2), truncated: Uint8Array.of(0, 1), rewards: {
+      groups: { sizes: u(2) }, sources: a(1, 1), sourceWeights: Float64Array.of(0.5), names: ["exact"] } }], {
+      "completions/mean_length": 1.5, "completions/min_length": 1, "completions/max_length": 2, "completions/clipped_ratio": 0.5,
+      "completions/mean_terminated_length": 1, "completions/min_terminated_length": 1, "completions/max_terminated_length": 1,
+      reward: 0.5, reward_std: 0, frac_reward_zero_std: 1, entropy: 2, "rewards/exact/mean": 1, "rewards/exact/std": 0,
+    }],
+    ["openrlhfMetrics", [pair, { rewards: a(1, x, 0.5, 0.5), scores: a(2, 1), valueLoss: { loss: 0.25, clipFraction: 0 } }, { klUse: "loss" }], {
+      "train/reward": 1.5, "train/return": 1, "train/response_length": 1.5, "train/critic_loss": 0.25,
+    }],
     ["moments", [three, a(1, x, 3)], dot()],
     ["coMoments", [three, { x: a(1, x, 3), y: a(0, x, -4) }], { count: 2, meanX: 2, meanY: -2, m2X: 2, m2Y: 8, coMoment: -4 }],
     ["analysis", [three, analysed], {
@@ -248,6 +264,8 @@ export const plainCases = [
     [{ option: "seq-sum-k1", lower: 0.5, upper: 2 }, { option: "token-k3", lower: 0, upper: 0.01 }]],
   ["parseWeightBound", ["2.0"], { kind: "truncate", upper: 2 }],
   ["parseWeightBound", ["0.5_5.0"], { kind: "zero", lower: 0.5, upper: 5 }],
+  ["reduceMetric", ["critic/score/max", Float64Array.of(1, 3, 2)], 3],
+  ["reduceMetric", ["actor/pg_loss", Float64Array.of(1, 3), true], 4],
   ["fixedKl", [0.5, 3, 64], 0.5],
   ["adaptiveKl", [{ beta: 0.5, target: 0.25, horizon: 100 }, 9, 100], 0.6],
   ["momentsMerge", [moments, { count: 2, mean: 4, m2: 2 }], { count: 4, mean: 3, m2: 8 }],

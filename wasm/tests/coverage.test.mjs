@@ -30,6 +30,7 @@ const internal = ["optimal_baseline_columns"];
 const states = {
   FixedKl: "fixedKl", AdaptiveKl: "adaptiveKl", RoleBaseline: "RoleBaselines", Histogram: "Histogram",
   RunningMoments: "RunningMoments", Moments: "moments", CoMoments: "coMoments", Analysis: "analysisSums", Batch: "Batch",
+  Reduction: "reduceMetric",
 };
 const declarations = readFileSync(join(folder, "tokenwise.d.ts"), "utf8");
 

@@ -45,6 +45,10 @@ export const doubleArrays: Float64Array[] = [
 ];
 export const numbers: number[] = [
   tokenwise.effectiveSampleSize(batch, single),
+  tokenwise.verlMetrics(batch, { advantages: single, responseLengths: { tokens: u, limit: 2 } }, { divisor: "count" })["critic/advantages/mean"],
+  tokenwise.trlMetrics(batch, { rewards: { groups, sources: single, sourceWeights: double, names: ["a", "b"] } }, { level: "sequence" })["reward"],
+  tokenwise.openrlhfMetrics(batch, { scores: single, groups }, { klUse: "loss" })["train/reward"],
+  tokenwise.reduceMetric("critic/score/max", double, true),
   tokenwise.quantile(batch, single, 0.5),
   tokenwise.varianceProxy(batch, { oldLogProbs: single, sumPiSquared: single, advantages: single }, 1)["variance_proxy/expected_w"],
   tokenwise.rolloutMismatch(batch, { oldLogProbs: single, rolloutLogProbs: single }, { divisor: "count" })["rollout_corr/chi2_seq"],
@@ -52,6 +56,9 @@ export const numbers: number[] = [
   tokenwise.rolloutRejectionMetrics(batch, { oldLogProbs: single, rolloutLogProbs: single }, { criteria })["rollout_corr/rollout_rs_masked_fraction"],
   tokenwise.probabilityDifference(batch, { oldLogProbs: single, rolloutLogProbs: single })["training/rollout_probs_diff_max"],
   tokenwise.effectiveSampleSizeF64(batch, double),
+  tokenwise.verlMetricsF64(batch, { advantages: double }, { divisor: "count" })["critic/advantages/mean"],
+  tokenwise.trlMetricsF64(batch, { entropies: double }, { entropyCoefficient: null })["entropy"],
+  tokenwise.openrlhfMetricsF64(batch, { scores: double })["train/reward"],
   tokenwise.quantileF64(batch, double, 0.5),
   tokenwise.varianceProxyF64(batch, { oldLogProbs: double, sumPiSquared: double, advantages: double }, 1)["variance_proxy/expected_w"],
   tokenwise.rolloutMismatchF64(batch, { oldLogProbs: double, rolloutLogProbs: double }, { divisor: "count" })["rollout_corr/chi2_seq"],

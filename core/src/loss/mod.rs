@@ -21,6 +21,7 @@ mod topr;
 mod value;
 mod vespo;
 
+pub(crate) use aggregate::Plan;
 pub use aggregate::{aggregate, group_tokens, Aggregate, AggregateMode, Counts, EmptyRows, GlobalCounts};
 pub use cispo::{cispo, tis_loss, CispoBounds, CispoConfig, TisLossConfig};
 pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig};

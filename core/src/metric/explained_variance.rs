@@ -63,7 +63,11 @@ pub fn explained_variance<R: Real>(
     check_len("values", input.values, batch.tokens())?;
     check_len("returns", input.returns, batch.tokens())?;
     check_not_negative("epsilon", config.epsilon)?;
-    let moments = CoMoments::of_two(batch, input.returns, input.values);
+    explained_by(&CoMoments::of_two(batch, input.returns, input.values), config)
+}
+
+/// From the moments of returns (x) and values (y).
+pub(crate) fn explained_by(moments: &CoMoments, config: &ExplainedVarianceConfig) -> Result<f64> {
     if moments.count == 0 {
         return Err(Error::EmptyMask);
     }

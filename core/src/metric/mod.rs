@@ -9,17 +9,26 @@ mod quantile;
 mod ratio;
 mod rows;
 mod running;
+mod set;
 mod variance_proxy;
 
 pub use analysis::{analysis, Analysis, AnalysisInput};
 pub use effective_sample_size::effective_sample_size;
+pub(crate) use explained_variance::explained_by;
 pub use explained_variance::{explained_variance, ExplainedVarianceConfig, ExplainedVarianceInput};
 pub use histogram::Histogram;
 pub use mean::{correlation, mean, variance, PairInput};
 pub use quantile::quantile;
 pub use ratio::{clip_fractions, kl_means, ClipConfig, ClipFractions, KlMeans, RatioInput};
+pub(crate) use ratio::{held_of_row, held_token};
 pub use rows::{row_means, row_normalize, row_sums};
 pub use running::RunningMoments;
+pub use set::{
+    openrlhf_metrics, trl_metrics, verl_metrics, ClipRatios, CompletionLengths, KlUse, LengthSummary, Lengths,
+    OpenRlhfConfig, OpenRlhfInput, OpenRlhfMetrics, Reduction, RewardKl, RewardSource, SamplingMetrics, Summary,
+    TrlConfig, TrlInput, TrlLevel, TrlLoss, TrlMetrics, TrlOutput, TrlRewardMetrics, TrlRewards, TrlScale, VerlConfig,
+    VerlInput, VerlMetrics,
+};
 pub use variance_proxy::{variance_proxy, VarianceProxy, VarianceProxyInput};
 
 pub use crate::statistics::{CoMoments, Divisor, Moments, Spread};

@@ -1,7 +1,7 @@
 use crate::{
     divergence::{kl_value, KlConfig, KlEstimator, KlInput},
     error::{check_len, Error, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     loss::{Clip, DualClip},
     math::exp,
     real::Real,
@@ -172,16 +172,27 @@ multiversion! {
     fn held<R: Real>(batch: &Batch<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
         let mut counts = [Sum::default(); 3];
         for row in batch.rows() {
-            let parts = map_row(&row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
-                let token = clip.token(exp(new - old), advantage);
-                let count = |yes: bool| if yes { 1.0 } else { 0.0 };
-                let negative = advantage < R::zero();
-                ([], [count(token.held && negative), count(token.held && !negative), count(token.held_by_dual)])
-            });
-            for (count, part) in counts.iter_mut().zip(parts) {
+            for (count, part) in counts.iter_mut().zip(held_of_row(&row, input, clip)) {
                 count.add(part);
             }
         }
         counts.map(Sum::value)
     }
+}
+
+/// How many tokens of a sequence the clip holds below, above, and by its second bound.
+#[inline(always)]
+pub(crate) fn held_of_row<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
+    map_row(row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
+        ([], held_token(exp(new - old), advantage, clip))
+    })
+}
+
+/// The same of one ratio, as 0 or 1.
+#[inline(always)]
+pub(crate) fn held_token<R: Real>(ratio: R, advantage: R, clip: &Clip<R>) -> [f64; 3] {
+    let token = clip.token(ratio, advantage);
+    let count = |yes: bool| if yes { 1.0 } else { 0.0 };
+    let negative = advantage < R::zero();
+    [count(token.held && negative), count(token.held && !negative), count(token.held_by_dual)]
 }

@@ -1,6 +1,12 @@
 //! Stage 6.
 
-use tokenwise::{divergence::KlInput, loss::DualClip, metric::*, Batch};
+use tokenwise::{
+    divergence::KlInput,
+    loss::{DualClip, PolicyLoss, ValueLoss},
+    metric::*,
+    rollout::{Criterion, CriterionMetrics, RejectionConfig, RolloutConfig},
+    Batch, Groups,
+};
 
 use crate::reader::{others, tokens, Reader, UNTOUCHED};
 
@@ -46,4 +52,84 @@ pub fn run(reader: &mut Reader<'_>, batch: &Batch<'_>) {
     for values in [&a, &b] {
         assert_eq!(running.update(values).is_ok(), !values.is_empty());
     }
+    sets(reader, batch, [&a, &b, &c]);
+}
+
+/// All that a framework logs.
+fn sets(reader: &mut Reader<'_>, batch: &Batch<'_>, [a, b, c]: [&[f64]; 3]) {
+    let sequences = batch.sequences();
+    let (lengths, scores) = (reader.ids(sequences, 5), reader.numbers(sequences));
+    let flags: Vec<bool> = reader.ids(sequences, 2).into_iter().map(|flag| flag == 1).collect();
+    let lengths_of = Some(Lengths { tokens: &lengths, limit: 3 });
+    let mut any = |slice| reader.pick(&[None, Some(slice)]);
+    let input = VerlInput {
+        scores: any(a),
+        rewards: any(b),
+        advantages: any(c),
+        returns: any(a),
+        values: any(b),
+        predictions: any(c),
+        response_lengths: lengths_of,
+        prompt_lengths: lengths_of,
+        log_probs: any(a),
+        ref_log_probs: any(b),
+        old_log_probs: any(c),
+        rollout_log_probs: any(a),
+        old_entropies: any(b),
+        entropies: any(c),
+        sum_pi_squared: any(a),
+        weights: any(b),
+        gradient_norm: Some(0.5),
+        policy_loss: Some(PolicyLoss::default()),
+        value_loss: Some(ValueLoss::default()),
+        reward_kl: None,
+        mask_before_rejection: None,
+    };
+    let config = VerlConfig {
+        rollout_weights: Some(RolloutConfig::default()),
+        rejection: Some(RejectionConfig { criteria: &[Criterion::default()], ..Default::default() }),
+        ..Default::default()
+    };
+    if let Ok(found) = verl_metrics(batch, input, &config, &mut [CriterionMetrics::default()]) {
+        for (key, x) in found.entries() {
+            assert!(Reduction::of_key(key, true).of(&[x, 1.0]).is_ok());
+        }
+    }
+    let ids = reader.ids(sequences, sequences.min(255) as u8);
+    let Ok(groups) = Groups::from_ids(&ids) else { return };
+    let (mut scratch, mut per_source) = (vec![Moments::default(); groups.count()], [RewardSource::default()]);
+    let mut any = |slice| reader.pick(&[None, Some(slice)]);
+    let input = TrlInput {
+        log_probs: any(a),
+        old_log_probs: any(b),
+        ref_log_probs: any(c),
+        rollout_log_probs: any(a),
+        weights: any(b),
+        advantages: any(c),
+        entropies: any(a),
+        loss: None,
+        rewards: Some(TrlRewards { groups, sources: &scores, source_weights: &[1.0] }),
+        completion_lengths: Some(&lengths),
+        truncated: Some(&flags),
+        prompt_lengths: Some(&lengths),
+    };
+    let level = reader.pick(&[TrlLevel::Token, TrlLevel::Sequence]);
+    let output = TrlOutput { per_source: &mut per_source, scratch: &mut scratch };
+    let config = TrlConfig { level, weight_level: level, ..Default::default() };
+    let _ = trl_metrics(batch, input, &config, output).map(|found| found.entries().count());
+    let mut any = |slice| reader.pick(&[None, Some(slice)]);
+    let input = OpenRlhfInput {
+        log_probs: any(a),
+        ref_log_probs: any(b),
+        entropies: any(c),
+        rewards: any(a),
+        predictions: any(b),
+        scores: Some(&scores),
+        groups: Some(groups),
+        total_lengths: lengths_of,
+        truncated: Some(&flags),
+        ..Default::default()
+    };
+    let config = OpenRlhfConfig { kl_use: reader.pick(&[KlUse::Reward, KlUse::Loss]), ..Default::default() };
+    let _ = openrlhf_metrics(batch, input, &config, &mut scratch).map(|found| found.entries().count());
 }

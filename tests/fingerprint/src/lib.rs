@@ -21,6 +21,7 @@ mod loss_sequence;
 mod loss_token;
 mod math;
 mod metric;
+mod metric_set;
 mod policy;
 mod profile;
 mod reward;
@@ -166,6 +167,9 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "row_means": tokens(metric::row_means),
         "row_normalize": tokens(metric::row_normalize),
         "variance_proxy": tokens(metric::variance_proxy),
+        "verl_metrics": tokens(metric_set::verl_metrics),
+        "trl_metrics": tokens(metric_set::trl_metrics),
+        "openrlhf_metrics": tokens(metric_set::openrlhf_metrics),
         "running_moments": tokens(metric::running_moments),
         "histogram": vocabulary(metric::histogram),
 

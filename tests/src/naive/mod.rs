@@ -20,7 +20,9 @@ pub mod returns;
 pub mod reward;
 pub mod rollout;
 pub mod sequence_loss;
+pub mod sets;
 pub mod token_loss;
+pub mod trl_set;
 
 use std::ops::Range;
 

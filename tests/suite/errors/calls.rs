@@ -5,6 +5,7 @@ mod policy_losses;
 mod profiles;
 mod returns;
 mod rollout;
+mod sets;
 mod shaping;
 mod tokens;
 mod totals;
@@ -17,6 +18,7 @@ use policy_losses::*;
 use profiles::*;
 use returns::*;
 use rollout::*;
+use sets::*;
 use shaping::*;
 use tokens::*;
 use totals::*;
@@ -168,6 +170,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     needs_one("quantile", quantile),
     needs_one("effective_sample_size", effective_sample_size),
     any("variance_proxy", variance_proxy),
+    needs_one("verl_metrics", verl_metrics),
+    any("trl_metrics", trl_metrics),
+    any("openrlhf_metrics", openrlhf_metrics),
     any("shift", shift),
     any("Moments::of", moments),
     any("CoMoments::of", co_moments),

@@ -5,6 +5,7 @@ mod divergence;
 mod estimators;
 mod loss;
 mod metric;
+mod metric_sets;
 mod policy;
 mod policy_loss;
 mod reward;
@@ -75,6 +76,10 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "kl_means" => metric::kl_means::<R>(case),
         "clip_fractions" => metric::clip_fractions::<R>(case),
         "analysis" => metric::analysis::<R>(case),
+        "verl_metrics" => metric_sets::verl_metrics::<R>(case),
+        "reduce_metrics" => metric_sets::reduce_metrics(case),
+        "trl_metrics" => metric_sets::trl_metrics::<R>(case),
+        "openrlhf_metrics" => metric_sets::openrlhf_metrics::<R>(case),
         other => Err(Failure::Malformed(format!("op: unknown operation \"{other}\""))),
     }
 }

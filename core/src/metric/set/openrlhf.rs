@@ -1,0 +1,230 @@
+use super::{check_optional, tally, Lengths, OpenRlhfMetrics, Weighing};
+use crate::{
+    divergence::{kl_value, KlBounds, KlConfig},
+    error::{check_len, Error, Result},
+    groups::Groups,
+    layout::Batch,
+    loss::{Aggregate, PolicyLoss, ValueLoss},
+    math::sqrt,
+    real::Real,
+    reduce::{map_row, Sum},
+    rollout::{count, GateReport},
+    simd::multiversion,
+    statistics::{Divisor, Moments, Spread},
+};
+
+/// Where the KL to the reference goes, and so how it is averaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KlUse {
+    /// Into the reward: the mean over sequences of their means.
+    #[default]
+    Reward,
+    /// Into the loss: aggregated as the loss is; the difference of log-probabilities as the mean over tokens.
+    Loss,
+}
+
+/// What [`openrlhf_metrics`] reads. Leave out what there is not: its keys are then left out too.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenRlhfInput<'a, R> {
+    /// Log-probabilities of the policy, action-aligned: the trained one for a KL in the loss, the old one for a KL in the reward.
+    pub log_probs: Option<&'a [R]>,
+    /// Those of the reference.
+    pub ref_log_probs: Option<&'a [R]>,
+    /// The entropy beside the trained policy's.
+    pub entropies: Option<&'a [R]>,
+    /// The shaped rewards, action-aligned.
+    pub rewards: Option<&'a [R]>,
+    /// The critic's new values, state-aligned.
+    pub predictions: Option<&'a [R]>,
+    /// The scores, one per sequence.
+    pub scores: Option<&'a [R]>,
+    /// Which sequences answer the same prompt; leave out where each has its own.
+    pub groups: Option<Groups<'a>>,
+    /// Tokens of prompt and response together, and from how many on a sequence counts as cut.
+    pub total_lengths: Option<Lengths<'a>>,
+    /// Which responses the sampler cut.
+    pub truncated: Option<&'a [bool]>,
+    /// What the policy loss returned.
+    pub policy_loss: Option<PolicyLoss>,
+    /// What the gate between trainer and sampler reported.
+    pub gate: Option<GateReport>,
+    /// What the value loss returned.
+    pub value_loss: Option<ValueLoss>,
+}
+
+impl<R> Default for OpenRlhfInput<'_, R> {
+    /// Nothing.
+    fn default() -> Self {
+        Self {
+            log_probs: None,
+            ref_log_probs: None,
+            entropies: None,
+            rewards: None,
+            predictions: None,
+            scores: None,
+            groups: None,
+            total_lengths: None,
+            truncated: None,
+            policy_loss: None,
+            gate: None,
+            value_loss: None,
+        }
+    }
+}
+
+/// The conventions of [`openrlhf_metrics`]; by default those of OpenRLHF 0.11.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OpenRlhfConfig<'a> {
+    /// How entropies, and the KL of a loss, become one number; default their mean over tokens.
+    pub aggregate: Aggregate<'a>,
+    /// The estimate; default k1, bounded.
+    pub kl: KlConfig,
+    /// Default the reward.
+    pub kl_use: KlUse,
+}
+
+impl Default for OpenRlhfConfig<'_> {
+    fn default() -> Self {
+        Self {
+            aggregate: Aggregate { divisor: Divisor::CountPlusEpsilon, ..Default::default() },
+            kl: KlConfig { bounds: KlBounds::Every, ..Default::default() },
+            kl_use: KlUse::Reward,
+        }
+    }
+}
+
+/// All that OpenRLHF logs about the tokens of a batch, under its keys.
+///
+/// ```text
+/// kl, logprobs_diff = mean_i mean_t (KlUse::Reward), or Agg_t and mean over tokens (KlUse::Loss)      entropy_loss = Agg_t H
+/// reward = mean_i s_i      return = mean_i Σ_t r_t      group_reward_std = mean_i std_{j of i's prompt} s_j (n − 1)
+/// response_length = mean_i (last kept − first kept + 1)      response_clip_ratio = share of length ≥ limit      values = mean_t v
+/// ```
+///
+/// A mean of nothing is NaN, also that of a sequence without kept tokens, and so then the mean over sequences.
+///
+/// Not here: `actor_lr`, `actor_grad_norm`, `critic_lr`, `critic_grad_norm` (the optimiser), `timing/*` (clocks),
+/// `dynamic_filtering_pass_rate` (of batches that were never made), `generated_samples` (text), `eval_*` (other data). OpenRLHF joins
+/// micro-batches by their tokens where a key is a mean over tokens, by their sequences where it is one over sequences.
+///
+/// **Alignment.** As each field of [`OpenRlhfInput`] says; `scratch` has one entry per group, none without groups.
+///
+/// **Mask.** Dropped slots are never read.
+///
+/// **Errors.** [`Error::Length`] if a slice or the groups do not fit; the errors of [`aggregate`](crate::loss::aggregate) but for the
+/// empty mask, which gives NaN.
+///
+/// **Reference.** OpenRLHF 0.11 `ActorPPOTrainer.training_step`, `CriticPPOTrainer.training_step`, `RemoteExperienceMaker`; its loggers
+/// put `train/` before the keys.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{metric::*, Batch, Groups, Layout, Mask, Moments};
+///
+/// let batch = Batch::new(Layout::padded(2, 3)?, Mask::new(&[true, false, true, true, false, false]))?;
+/// let input = OpenRlhfInput {
+///     rewards: Some(&[0.5, f64::NAN, 1.0, -0.5, f64::NAN, f64::NAN]),
+///     scores: Some(&[1.0, 1.0]),
+///     groups: Some(Groups::contiguous(&[2])?),
+///     ..Default::default()
+/// };
+/// let metrics = openrlhf_metrics(&batch, input, &OpenRlhfConfig::default(), &mut [Moments::default()])?;
+/// let value = |wanted| metrics.entries().find(|&(key, _)| key == wanted).map(|(_, value)| value);
+/// assert_eq!((value("train/reward"), value("train/return"), value("train/group_reward_std")), (Some(1.0), Some(0.5), Some(0.0)));
+/// assert_eq!((value("train/response_length"), value("train/kl")), (Some(2.0), None));
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn openrlhf_metrics<R: Real>(
+    batch: &Batch<'_>,
+    input: OpenRlhfInput<'_, R>,
+    config: &OpenRlhfConfig<'_>,
+    scratch: &mut [Moments],
+) -> Result<OpenRlhfMetrics> {
+    check(batch, &input, scratch)?;
+    let kl_in_loss = input.log_probs.and(input.ref_log_probs).is_some() && config.kl_use == KlUse::Loss;
+    let weighing = Weighing::new(batch, &config.aggregate, input.entropies.is_some() || kl_in_loss)?;
+    let mut found = walk(batch, &input, config, &weighing);
+    found.policy_loss = input.policy_loss;
+    found.gate = input.gate;
+    found.value_loss = input.value_loss;
+    found.reward = input.scores.map(|scores| tally(scores.iter().map(|score| score.widen())).mean());
+    found.total_length = input.total_lengths.map(|lengths| tally(lengths.tokens.iter().map(|&n| f64::from(n))).mean());
+    found.response_clip_ratio =
+        input.total_lengths.map(|lengths| tally(lengths.tokens.iter().map(|&n| count(n >= lengths.limit))).mean());
+    found.truncated = input.truncated.map(|flags| tally(flags.iter().map(|&flag| count(flag))).mean());
+    found.group_reward_std = input.scores.zip(input.groups).map(|(scores, groups)| {
+        scratch.fill(Moments::default());
+        for (group, score) in groups.ids().zip(scores) {
+            scratch[group].merge(&Moments { count: 1, mean: score.widen(), m2: 0.0 });
+        }
+        let deviation = |group: usize| scratch[group].variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt);
+        tally(groups.ids().map(deviation)).mean()
+    });
+    Ok(found)
+}
+
+fn check<R>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, scratch: &[Moments]) -> Result<()> {
+    for (what, slice) in [
+        ("log_probs", input.log_probs),
+        ("ref_log_probs", input.ref_log_probs),
+        ("entropies", input.entropies),
+        ("rewards", input.rewards),
+        ("predictions", input.predictions),
+    ] {
+        check_optional(what, slice, batch.tokens())?;
+    }
+    let sequences = batch.sequences();
+    check_optional("scores", input.scores, sequences)?;
+    check_optional("total_lengths", input.total_lengths.map(|lengths| lengths.tokens), sequences)?;
+    check_optional("truncated", input.truncated, sequences)?;
+    match input.groups {
+        Some(groups) if groups.sequences() != sequences => {
+            Err(Error::Length { what: "groups", expected: sequences, got: groups.sequences() })
+        }
+        groups => check_len("scratch", scratch, groups.map_or(0, |groups| groups.count())),
+    }
+}
+
+multiversion! {
+    /// Each sequence is read once, for all numbers of its tokens.
+    fn walk<R: Real>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, config: &OpenRlhfConfig<'_>, weighing: &Weighing<'_>) -> OpenRlhfMetrics {
+        // entropy, kl in the loss, differences, values; by sequence: kl, differences, returns, lengths
+        let [mut entropy, mut kl, mut differences, mut values] = [Sum::default(); 4];
+        let [mut kl_means, mut difference_means, mut returns, mut lengths] = [Sum::default(); 4];
+        for (row, weight) in weighing.plan.rows(batch) {
+            let sum = |slice: &[R]| {
+                let [sum] = map_row(&row, [slice], [], |[x]| ([], [x.widen()]));
+                sum
+            };
+            if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
+                let [of_kl, difference] = map_row(&row, [policy, reference], [], |[p, q]| {
+                    ([], [kl_value(&config.kl, p - q).widen(), (p - q).widen()])
+                });
+                kl.add(weight * of_kl);
+                differences.add(difference);
+                kl_means.add(of_kl / row.kept() as f64);
+                difference_means.add(difference / row.kept() as f64);
+            }
+            input.entropies.into_iter().for_each(|slice| entropy.add(weight * sum(slice)));
+            input.rewards.into_iter().for_each(|slice| returns.add(sum(slice)));
+            input.predictions.into_iter().for_each(|slice| values.add(sum(slice)));
+            if let (Some(first), Some(last)) = (row.keep.iter().position(|&keep| keep), row.last_kept()) {
+                lengths.add((last - first + 1) as f64);
+            }
+        }
+        let (kept, rows) = (batch.kept() as f64, batch.sequences() as f64);
+        let reference = input.log_probs.and(input.ref_log_probs);
+        let in_reward = config.kl_use == KlUse::Reward;
+        OpenRlhfMetrics {
+            kl: reference.map(|_| if in_reward { kl_means.value() / rows } else { weighing.total(kl) }),
+            logprobs_diff: reference
+                .map(|_| if in_reward { difference_means.value() / rows } else { differences.value() / kept }),
+            entropy_loss: input.entropies.map(|_| weighing.total(entropy)),
+            episode_return: input.rewards.map(|_| returns.value() / rows),
+            values: input.predictions.map(|_| values.value() / kept),
+            response_length: lengths.value() / rows,
+            ..Default::default()
+        }
+    }
+}

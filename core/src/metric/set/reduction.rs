@@ -1,0 +1,84 @@
+use crate::{
+    error::{Error, Result},
+    reduce::Sum,
+    rollout::Extremes,
+};
+
+/// How the values of one metric, one per micro-batch, become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reduction {
+    /// Their mean, every micro-batch the same.
+    #[default]
+    Mean,
+    /// Their sum: of losses that share the counts of the whole step.
+    Sum,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+}
+
+impl Reduction {
+    /// The rule of verl 0.9.1 for a key: "max" in it is the largest, else "min" in it the smallest, else the mean; the losses add up
+    /// if they were normalised by the counts of the whole step ([`Counts::Global`](crate::loss::Counts::Global)), and the totals
+    /// `actor/loss` and `critic/loss` always.
+    ///
+    /// ```
+    /// use tokenwise::metric::Reduction;
+    ///
+    /// assert_eq!(Reduction::of_key("critic/score/max", true), Reduction::Max);
+    /// assert_eq!(Reduction::of_key("actor/pg_loss", true), Reduction::Sum);
+    /// assert_eq!(Reduction::of_key("actor/pg_loss", false), Reduction::Mean);
+    /// ```
+    pub fn of_key(key: &str, global_counts: bool) -> Self {
+        match key {
+            "actor/loss" | "critic/loss" => Self::Sum,
+            "actor/pg_loss" | "actor/entropy_loss" | "actor/kl_loss" | "critic/vf_loss" if global_counts => Self::Sum,
+            _ if key.contains("max") => Self::Max,
+            _ if key.contains("min") => Self::Min,
+            _ => Self::Mean,
+        }
+    }
+
+    /// The values as one; NaN if one of them is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::EmptyMask`] if there are none.
+    pub fn of(self, values: &[f64]) -> Result<f64> {
+        if values.is_empty() {
+            return Err(Error::EmptyMask);
+        }
+        let (mut sum, mut extremes) = (Sum::default(), Extremes::NONE);
+        for &value in values {
+            sum.add(value);
+            extremes.add(value);
+        }
+        Ok(match self {
+            Self::Mean => sum.value() / values.len() as f64,
+            Self::Sum => sum.value(),
+            Self::Min => extremes.min,
+            Self::Max => extremes.max,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_and_its_edges() {
+        let values = [1.0, 4.0, -2.0];
+        let reduced = |key| Reduction::of_key(key, false).of(&values);
+        assert_eq!(reduced("critic/score/max"), Ok(4.0));
+        assert_eq!(reduced("critic/score/min"), Ok(-2.0));
+        assert_eq!(reduced("critic/score/mean"), Ok(1.0));
+        // "max" is looked for first, and anywhere in the key
+        assert_eq!(reduced("global_seqlen/minmax_diff"), Ok(4.0));
+        assert_eq!(Reduction::of_key("actor/loss", false), Reduction::Sum);
+        assert_eq!(Reduction::Sum.of(&values), Ok(3.0));
+        assert_eq!(Reduction::Mean.of(&[]), Err(Error::EmptyMask));
+        assert!(Reduction::Max.of(&[1.0, f64::NAN, 2.0]).unwrap().is_nan());
+    }
+}
