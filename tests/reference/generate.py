@@ -17,7 +17,7 @@ import fixture16
 import fixture16_catalogue
 import golden
 import worked
-from suites import advantage, divergence, estimators, loss, metric, policy, policy_losses, reward, rollout, textbook
+from suites import advantage, distill, divergence, estimators, loss, metric, policy, policy_losses, reward, rollout, textbook
 
 SUITES = (
     policy,
@@ -27,6 +27,7 @@ SUITES = (
     estimators,
     loss,
     policy_losses,
+    distill,
     rollout,
     metric,
     textbook,
