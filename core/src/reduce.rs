@@ -25,6 +25,8 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    pub(crate) const ZERO: Self = Self { total: 0.0, lost: 0.0 };
+
     #[inline]
     pub(crate) fn add(&mut self, x: f64) {
         let total = self.total + x;

@@ -19,6 +19,7 @@ import golden
 import worked
 from suites import (
     advantage,
+    distill,
     divergence,
     estimators,
     loss,
@@ -39,6 +40,7 @@ SUITES = (
     estimators,
     loss,
     policy_losses,
+    distill,
     rollout,
     metric,
     metric_sets,

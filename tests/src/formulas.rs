@@ -64,6 +64,8 @@ formulas! {
         TokenLogProbs "token_log_probs" Golden::Ops(&["token_log_probs"]), SAME_ROWS;
         Entropy "entropy" Golden::Ops(&["entropy"]), SAME_ROWS;
         SumSquaredProbs "sum_squared_probs" Golden::Ops(&["sum_pi_squared"]), SAME_ROWS;
+        TopkLogProbs "topk_log_probs" Golden::Ops(&["forward_kl_topk"]), SAME_ROWS;
+        TopkLogitsGradient "topk_logits_gradient" Golden::Ops(&["forward_kl_topk"]), SAME_ROWS;
         LogitsGradient "logits_gradient" Golden::Ops(&["logits_grad"]), SAME_ROWS;
     }
     "divergence": {
@@ -164,6 +166,15 @@ formulas! {
         Topr "topr" Golden::Ops(&["topr"]), REDUCTION;
         Gvpo "gvpo" Golden::None("no installed framework has it; held to the textbook and to finite differences"), REDUCTION;
         PositiveNll "positive_nll" Golden::None("no installed framework has it; held to the textbook and to finite differences"), REDUCTION;
+        KlLoss "kl_loss" Golden::Ops(&["kl_loss"]), REDUCTION;
+        BypassLoss "bypass_loss" Golden::Ops(&["bypass_mode"]), REDUCTION;
+        OpdLoss "opd_loss" Golden::Ops(&["opd_loss"]), REDUCTION;
+        ForwardKlTopk "forward_kl_topk" Golden::Ops(&["forward_kl_topk"]), REDUCTION;
+        GeneralizedJsd "generalized_jsd" Golden::Ops(&["generalized_jsd"]), REDUCTION;
+        TopkJsd "topk_jsd" Golden::Ops(&["topk_jsd"]), REDUCTION;
+        IwOpd "iw_opd" Golden::Ops(&["iw_opd"]), REDUCTION;
+        RefKl "ref_kl" Golden::None("prime-rl is not installed with the peers; held to the textbook and to finite differences"), REDUCTION;
+        MixedKlTopk "mixed_kl_topk" Golden::None("NeMo-RL is not installed with the peers; held to the textbook and to finite differences"), REDUCTION;
         ValueLoss "value_loss" Golden::Ops(&["value_loss"]), REDUCTION;
         EntropyBonus "entropy_bonus" Golden::Ops(&["entropy_bonus"]), REDUCTION;
     }

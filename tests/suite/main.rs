@@ -11,6 +11,7 @@ mod advantage;
 mod baselines;
 mod case;
 mod coverage;
+mod distill;
 mod divergence;
 mod errors;
 mod golden;

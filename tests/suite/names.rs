@@ -39,8 +39,7 @@ const NAMES: &[(&str, &[Name])] = &[
             ("geo_mean", &["gmpo"]),
             ("dro", &["dro"]),
             ("cispo", &["cispo"]),
-            // old log-probabilities are the sampler's; a rejection mask goes into the batch, weights into the input
-            ("bypass_mode", &["rollout_weights", "rollout_rejection", "ppo_clip", "reinforce"]),
+            ("bypass_mode", &["bypass_loss"]),
         ],
     ),
     (
@@ -64,6 +63,29 @@ const NAMES: &[(&str, &[Name])] = &[
             ("low_var_kl", &["kl_estimate", "kl_gradient"]),
             ("k3", &["kl_estimate", "kl_gradient"]),
             ("full", &["kl_exact", "kl_exact_gradient"]),
+        ],
+    ),
+    (
+        "verl distillation loss",
+        &[
+            ("forward_kl_topk", &["topk_log_probs", "forward_kl_topk", "topk_logits_gradient"]),
+            ("kl", &["opd_loss"]),
+            ("k1", &["opd_loss"]),
+            ("abs", &["opd_loss"]),
+            ("mse", &["opd_loss"]),
+            ("k2", &["opd_loss"]),
+            ("low_var_kl", &["opd_loss"]),
+            ("k3", &["opd_loss"]),
+        ],
+    ),
+    (
+        "TRL distillation",
+        &[
+            ("generalized_jsd_loss", &["generalized_jsd", "topk_jsd"]),
+            ("full_logits", &["generalized_jsd", "rollout_weights"]),
+            ("topk_logits", &["topk_log_probs", "topk_jsd", "topk_logits_gradient", "rollout_weights"]),
+            ("sampled_token", &["opd_loss", "rollout_weights"]),
+            ("iw_opd", &["iw_opd"]),
         ],
     ),
     ("verl rollout correction", &[("rollout_is", &["rollout_weights"]), ("rollout_rs", &["rollout_rejection"])]),
@@ -144,5 +166,6 @@ fn the_registries_are_whole() {
     let size = |registry: &str| NAMES.iter().find(|(name, _)| *name == registry).map_or(0, |(_, names)| names.len());
     assert_eq!(size("verl advantage estimator"), 14);
     assert_eq!(size("verl policy loss"), 12);
+    assert_eq!(size("verl distillation loss"), 8);
     assert_eq!(size("TRL loss type"), 8);
 }

@@ -111,9 +111,9 @@ impl Case for RolloutWeightMetrics {
     }
 }
 
-type Criteria = ([Criterion; 2], Divisor);
+pub(crate) type Criteria = ([Criterion; 2], Divisor);
 
-fn criteria(random: &mut Random) -> Criteria {
+pub(crate) fn criteria(random: &mut Random) -> Criteria {
     let mut criterion = || {
         let option = random.pick(&RejectionOption::ALL);
         let upper = random.pick(if option.takes_ratios() { &[1.125, 1.5, 8.0] } else { &[0.01, 0.25, 4.0] });

@@ -50,14 +50,27 @@ macro_rules! plain_config {
     )+};
 }
 
+/// As `plain_config!`, for configs that hold an aggregation: it is read before, because they borrow it.
+macro_rules! loss_config {
+    ($($name:ident -> $type:ident { $($key:literal => $field:ident by $reader:ident),* $(,)? })+) => {$(
+        #[inline(never)]
+        pub(crate) fn $name<'a>(value: &JsValue, aggregate: Aggregate<'a>) -> Result<$type<'a>> {
+            let fields = Fields::config("config", value, &[$($key,)* "aggregate"])?;
+            let default = $type::default();
+            Ok($type { $($field: fields.$reader($key, default.$field)?,)* aggregate })
+        }
+    )+};
+}
+
 // below the macros, which they use
 mod advantage;
 mod aggregate;
+mod distill;
 mod loss;
 mod reward;
 mod rollout;
 
-pub(crate) use {advantage::*, aggregate::*, loss::*, reward::*, rollout::*};
+pub(crate) use {advantage::*, aggregate::*, distill::*, loss::*, reward::*, rollout::*};
 
 plain_config! {
     policy -> PolicyConfig { "temperature" => temperature by number_or }

@@ -1,5 +1,6 @@
 //! **Stage 5 of 7 — loss.**
 
+mod distill;
 mod policy;
 
 use tokenwise::loss as core;

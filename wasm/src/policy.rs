@@ -6,7 +6,7 @@ use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 use crate::{
     array::{zeros, Real},
     batch::{Owned, RawLayout},
-    call::{arrays, call, call_one, Size},
+    call::{arrays, call, call_one, measure, Size},
     config,
     error::Result,
     export::export,
@@ -22,6 +22,8 @@ export! {
     log_probs_and_entropy(batch, input, config) => logProbsAndEntropy, logProbsAndEntropyF64;
     entropy(batch, input, config) => entropy, entropyF64;
     sum_squared_probs(batch, input, config) => sumSquaredProbs, sumSquaredProbsF64;
+    topk_log_probs(batch, input, config) => topkLogProbs, topkLogProbsF64;
+    topk_logits_gradient(batch, input, config) => topkLogitsGradient, topkLogitsGradientF64;
     logits_gradient(batch, input, config) => logitsGradient, logitsGradientF64;
 }
 
@@ -74,6 +76,25 @@ fn logits_gradient<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) 
     call_one(batch, inputs, Size::First, &mut |batch, [logits, grad_log_probs, grad_entropy], [grad_logits]| {
         let input = core::LogitsGradientInput { logits, vocab, tokens: &tokens, grad_log_probs, grad_entropy };
         core::logits_gradient(batch, input, &config, grad_logits)
+    })
+}
+
+fn topk_log_probs<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
+    let (config, (vocab, tokens)) = (config::policy(config)?, vocab_and_tokens(input)?);
+    let (k, mut out): (usize, Vec<R>) = (Fields::input("input", input)?.size("k")?, zeros(tokens.len())?);
+    measure::<R, 1>(batch, arrays(input, ["logits"])?, &mut |batch, [logits], []| {
+        core::topk_log_probs(batch, core::TopKLogitsInput { logits, vocab, tokens: &tokens, k }, &config, &mut out)
+    })?;
+    Ok(R::array(&out))
+}
+
+fn topk_logits_gradient<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
+    let (config, (vocab, tokens)) = (config::policy(config)?, vocab_and_tokens(input)?);
+    let k = Fields::input("input", input)?.size("k")?;
+    let inputs = arrays::<R, 2>(input, ["logits", "gradLogProbs"])?;
+    call_one(batch, inputs, Size::First, &mut |batch, [logits, grad_log_probs], [grad_logits]| {
+        let input = core::TopKGradientInput { logits, vocab, tokens: &tokens, k, grad_log_probs };
+        core::topk_logits_gradient(batch, input, &config, grad_logits)
     })
 }
 

@@ -84,3 +84,30 @@ export function logitsGradient(
 export function logitsGradientF64(
   batch: Batch, input: LogitsGradientInput<Float64Array>, config?: PolicyConfig,
 ): Float64Array;
+
+/** Logits, and `k` ids for each token. */
+export interface TopKLogitsInput<A> extends LogitsInput<A> {
+  /** `[tokens, k]`. */
+  tokens: Uint32Array;
+  k: number;
+}
+
+/** What {@link topkLogitsGradient} reads. */
+export interface TopKGradientInput<A> extends TopKLogitsInput<A> {
+  /** `[tokens, k]`: ∂loss/∂ of the log-probabilities of these ids. */
+  gradLogProbs: A;
+}
+
+/** Log-probabilities of several vocabulary entries for each token. `z[a_ij] − m − ln Σ_v e^{z_v − m}` */
+export function topkLogProbs(batch: Batch, input: TopKLogitsInput<Float32Array>, config?: PolicyConfig): Float32Array;
+/** {@link topkLogProbs} in f64. */
+export function topkLogProbsF64(batch: Batch, input: TopKLogitsInput<Float64Array>, config?: PolicyConfig): Float64Array;
+
+/** The gradient to the logits from that to the log-probabilities of some entries. `(Σ_{j: a_j = v} g_j − p_v Σ_j g_j) / τ` */
+export function topkLogitsGradient(
+  batch: Batch, input: TopKGradientInput<Float32Array>, config?: PolicyConfig,
+): Float32Array;
+/** {@link topkLogitsGradient} in f64. */
+export function topkLogitsGradientF64(
+  batch: Batch, input: TopKGradientInput<Float64Array>, config?: PolicyConfig,
+): Float64Array;

@@ -28,6 +28,12 @@ export function cases(array, x) {
   const apart = { oldLogProbs: a(-1, x, -2), rolloutLogProbs: a(-1.5, x, -1) };
   const policy = (loss, grad, clipFraction = 0, clipFractionLower = 0, kl = 0) => ({ loss, clipFraction, clipFractionLower, kl, grad });
   const corr = (prefix, values) => Object.fromEntries(Object.entries(values).map(([key, value]) => [`rollout_corr/${prefix}${key}`, value]));
+  const agreed = corr("", {
+    training_ppl: 1, training_log_ppl: 0, kl: 0, k3_kl: 0, rollout_ppl: 1, rollout_log_ppl: 0, log_ppl_diff: 0, log_ppl_abs_diff: 0,
+    log_ppl_diff_max: 0, log_ppl_diff_min: 0, ppl_ratio: 1, chi2_token: 0, chi2_seq: 0,
+  });
+  const taught = { logProbs: a(-1, x, -1), oldLogProbs: a(-1, x, -1), teacherLogProbs: a(-0.5, x, -2) };
+  const massOf = (mass) => ({ mean: mass, min: mass, max: mass });
   const dot = (values) => ({ count: 2, mean: 2, m2: 2, ...values });
   return [
     ["shift", [Batch.padded(1, 3, Uint8Array.of(1, 1, 1)), { raw: a(x, 0.25, 0.5, 0.75, x), width: 1, rawLayout: { batch: 1, len: 5 } }],
@@ -154,6 +160,32 @@ export function cases(array, x) {
     ["topr", [pair, { logProbs: a(-0.5, x, ln(0.25), -1), oldLogProbs: a(-0.25, x, ln(0.5), -1), advantages: a(1, x, -1, -1) }, a(1, 0), { aggregate: { mode: "token-sum" } }],
       { loss: -0.5 - ln(2), grad: [-1, 0, 0.5, 1] }],
     ["vespo", [three, still], { loss: 0.75, phiMean: 1, grad: [-0.5, 0, -0.5] }],
+    ["topkLogProbs", [two, { logits: a(2, 2, none, x, x, x), vocab: 3, tokens: u(1, 0, 99, 99), k: 2 }], [-ln(2), -ln(2), 0, 0]],
+    ["topkLogitsGradient", [two, { logits: a(0, 0, x, x), vocab: 2, tokens: u(0, 1, 99, 99), k: 2, gradLogProbs: a(1, -0.5, x, x) }],
+      [0.75, -0.75, 0, 0]],
+    ["klLoss", [three, { logProbs: a(-1, x, -2), refLogProbs: a(-1.5, x, -1) }, { kl: { estimator: "k2" }, coefficient: 0.5 }],
+      { loss: 0.15625, aggregated: 0.3125, mean: 0.3125, grad: [0.125, 0, -0.25] }],
+    ["opdLoss", [three, taught],
+      { loss: 0.25, clipFraction: 0, clipFractionLower: 0, kl: 0, absLoss: 0.75, lossMin: -0.5, lossMax: 1, grad: [-0.25, 0, 0.5] }],
+    ["opdLoss", [three, taught, { route: "supervised", kl: { estimator: "k2" }, maxLoss: null }],
+      { loss: 0.3125, clipFraction: 0, clipFractionLower: 0, kl: 0, absLoss: 0.3125, lossMin: 0.125, lossMax: 0.5, grad: [-0.25, 0, 0.5] }],
+    ["refKl", [three, { logProbs: a(ln(0.5), x, ln(0.25)), oldLogProbs: a(ln(0.5), x, ln(0.75)), refLogProbs: a(ln(0.5) + 0.5, x, ln(0.25) + 1) }, { drift: 0 }],
+      { loss: -0.25, refKl: 0.75, fallen: 0.5, mismatchFallen: third - 1 + ln(3), mismatchKept: 0, grad: [-0.25, 0, 0] }],
+    ["iwOpd", [three, { logProbs: a(-1, x, -2), oldLogProbs: a(-1, x, -2), teacherLogProbs: a(-0.5, x, -2.5) }],
+      { loss: -0.25, meanAdvantage: 0.0625, meanAbsAdvantage: 0.5, meanWeight: 1.375, minWeight: 1.25, maxWeight: 1.5, grad: [-0.375, 0, 0.3125] }],
+    ["forwardKlTopk", [two, { logProbs: a(ln(0.5) - 1, x), teacherLogProbs: a(ln(0.5), x), k: 1, teacherIds: u(7, 0), studentIds: u(7, 0) }], {
+      loss: 0.5, lossMin: 0.5, lossMax: 0.5, studentMass: massOf(Math.exp(-1) / 2), teacherMass: massOf(0.5),
+      overlap: { ratio: 1, tokenAdvantage: -0.5 }, losses: [0.5, 0], grad: [-0.5, 0],
+    }],
+    ["topkJsd", [two, { logProbs: a(ln(0.25), x), teacherLogProbs: a(ln(0.5), x), k: 1 }, { beta: 0 }], { loss: ln(4 / 3) / 2, grad: [-third, 0] }],
+    ["mixedKlTopk", [two, { logProbs: a(0, 0, x, x), teacherLogProbs: a(1, 1, x, x), k: 2 }], { loss: 0, grad: [0, 0, 0, 0], gradEntropies: [0, 0] }],
+    ["mixedKlTopk", [two, { logProbs: a(ln(0.5), x), teacherLogProbs: a(0, x), k: 1, entropies: a(ln(2), x) }, { forward: 0, outside: -2 }],
+      { loss: 1 - ln(2), grad: [-1, 0], gradEntropies: [-1, 0] }],
+    ["generalizedJsd", [two, { logits: a(0, 0, x, x), teacherLogits: a(0, none, x, x), vocab: 2 }, { beta: 0 }],
+      { loss: ln(2), gradLogits: [-0.5, 0.5, 0, 0] }],
+    ["bypassLoss", [three, { logProbs: a(0, x, 0), oldLogProbs: a(0, x, 0), advantages: a(1, x, 1) }], {
+      loss: -1, clipFraction: 0, clipFractionLower: 0, kl: 0, metrics: agreed, weights: [1, 0, 1], keep: [1, 0, 1], grad: [-0.5, 0, -0.5],
+    }],
     ["valueLoss", [three, { predictions: a(1, x, 2), values: a(1, x, 1), returns: a(0, x, 2) }],
       { loss: 0.3125, clipFraction: 0.5, grad: [0.5, 0, 0] }],
     ["entropyBonus", [three, a(1, x, 3), { coefficient: 0.5 }], { loss: -1, grad: [-0.25, 0, -0.25] }],
@@ -215,10 +247,7 @@ export function cases(array, x) {
       "training/rollout_probs_diff_valid": 1, "training/rollout_probs_diff_max": 1, "training/rollout_probs_diff_mean": 0.5,
       "training/rollout_probs_diff_std": Math.sqrt(0.5), "training/rollout_actor_probs_pearson_corr": NaN,
     }],
-    ["rolloutMismatch", [three, { oldLogProbs: a(0, x, 0), rolloutLogProbs: a(0, x, 0) }], corr("", {
-      training_ppl: 1, training_log_ppl: 0, kl: 0, k3_kl: 0, rollout_ppl: 1, rollout_log_ppl: 0, log_ppl_diff: 0, log_ppl_abs_diff: 0,
-      log_ppl_diff_max: 0, log_ppl_diff_min: 0, ppl_ratio: 1, chi2_token: 0, chi2_seq: 0,
-    })],
+    ["rolloutMismatch", [three, { oldLogProbs: a(0, x, 0), rolloutLogProbs: a(0, x, 0) }], agreed],
     ["rolloutWeightMetrics", [three, { oldLogProbs: a(0, x, 0), rolloutLogProbs: a(0, x, 0) }], corr("rollout_is_", {
       mean: 1, std: 0, max: 1, min: 1, eff_sample_size: (1 + 1e-8) ** 2, ratio_fraction_high: 0, ratio_fraction_low: 0, seq_mean: 1, seq_std: 0,
       seq_max: 1, seq_min: 1, seq_max_deviation: 0, seq_fraction_high: 0, seq_fraction_low: 0,

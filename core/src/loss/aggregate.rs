@@ -257,6 +257,11 @@ impl<'a> Aggregate<'a> {
 }
 
 impl Plan<'_> {
+    /// The same with every weight times a coefficient.
+    pub(crate) fn times(self, coefficient: f64) -> Self {
+        Self { share: self.share * coefficient, ..self }
+    }
+
     /// Each sequence with the weight of its kept tokens.
     #[inline(always)]
     pub(crate) fn rows<'b>(&'b self, batch: &Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {

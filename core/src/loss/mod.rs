@@ -1,9 +1,11 @@
 //! **Stage 5 of 7 — loss.** Reads log-probabilities, advantages and returns, writes one loss and its gradient.
 
 mod aggregate;
+mod bypass;
 mod cispo;
 mod clip_cov;
 mod covariance;
+mod distill;
 mod dppo;
 mod dro;
 mod entropy_bonus;
@@ -11,6 +13,7 @@ mod gmpo;
 mod gspo;
 mod gvpo;
 mod kl_cov;
+mod kl_loss;
 mod positive_nll;
 mod ppo_clip;
 mod reinforce;
@@ -23,8 +26,15 @@ mod vespo;
 
 pub(crate) use aggregate::Plan;
 pub use aggregate::{aggregate, group_tokens, Aggregate, AggregateMode, Counts, EmptyRows, GlobalCounts};
+pub use bypass::{bypass_loss, BypassConfig, BypassForm, BypassLoss, BypassOutput};
 pub use cispo::{cispo, tis_loss, CispoBounds, CispoConfig, TisLossConfig};
 pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig};
+pub use distill::{
+    forward_kl_topk, generalized_jsd, iw_opd, mixed_kl_topk, opd_loss, ref_kl, topk_jsd, ForwardKlTopK,
+    ForwardKlTopKConfig, ForwardKlTopKInput, ForwardKlTopKOutput, IwOpdConfig, IwOpdInput, IwOpdLoss, JsdConfig,
+    JsdInput, MixedKlConfig, MixedKlInput, MixedKlOutput, OpdLoss, OpdLossConfig, OpdLossInput, OpdRoute, OutsideTopK,
+    RefKlConfig, RefKlInput, RefKlLoss, TopKIds, TopKInput, TopKJsdConfig, TopKOverlap, TopKRest,
+};
 pub use dppo::{dppo_kl, dppo_tv, DppoConfig};
 pub use dro::{dro, DroConfig};
 pub use entropy_bonus::{entropy_bonus, EntropyBonusConfig};
@@ -32,6 +42,7 @@ pub use gmpo::{gmpo, GmpoConfig};
 pub use gspo::{gspo, luspo, GspoConfig, GspoForm, LuspoConfig};
 pub use gvpo::{gvpo, GvpoConfig};
 pub use kl_cov::{kl_cov, KlCovConfig};
+pub use kl_loss::{kl_loss, KlLoss, KlLossConfig};
 pub use positive_nll::positive_nll;
 pub(crate) use ppo_clip::Clip;
 pub use ppo_clip::{ppo_clip, DualClip, PpoConfig, ReportedKl};

@@ -65,6 +65,14 @@ impl Default for PpoConfig<'_> {
     }
 }
 
+impl PpoConfig<'_> {
+    /// Everything but the aggregation.
+    pub(crate) fn check(&self) -> Result<()> {
+        Clip::new(self.clip_low, self.clip_high, self.dual_clip)?;
+        check_bound(self.log_ratio_bound).map(drop)
+    }
+}
+
 /// Clipped surrogate loss. Returns the loss and its metrics, writes ∂loss/∂log_probs into `grad`.
 ///
 /// ```text
@@ -123,10 +131,10 @@ pub fn ppo_clip<R: Real>(
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
 }
 
-struct Clipping<R> {
-    clip: Clip<R>,
-    bound: R,
-    reported: ReportedKl,
+pub(super) struct Clipping<R> {
+    pub(super) clip: Clip<R>,
+    pub(super) bound: R,
+    pub(super) reported: ReportedKl,
 }
 
 impl<R: Real> TokenLoss<R> for Clipping<R> {

@@ -53,7 +53,7 @@ pub fn reinforce<R: Real>(
     Ok(evaluate(batch, input, &Plain, &plan, config.divisor, grad))
 }
 
-struct Plain;
+pub(super) struct Plain;
 
 impl<R: Real> TokenLoss<R> for Plain {
     #[inline(always)]

@@ -114,8 +114,8 @@ pub fn surrogate<R: Real>(
     Ok(evaluate(batch, input, &Surrogate { bound: R::narrow(bound) }, &plan, Divisor::Count, grad).loss)
 }
 
-struct Surrogate<R> {
-    bound: R,
+pub(super) struct Surrogate<R> {
+    pub(super) bound: R,
 }
 
 impl<R: Real> TokenLoss<R> for Surrogate<R> {

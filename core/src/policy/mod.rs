@@ -3,6 +3,7 @@
 mod backward;
 mod log_probs;
 mod logit;
+mod topk;
 pub(crate) mod vocab_row;
 
 pub use backward::{logits_gradient, LogitsGradientInput};
@@ -13,3 +14,4 @@ pub use log_probs::{
     PolicyConfig,
 };
 pub use logit::Logit;
+pub use topk::{topk_log_probs, topk_logits_gradient, TopKGradientInput, TopKLogitsInput};

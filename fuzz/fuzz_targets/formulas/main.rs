@@ -4,6 +4,7 @@
 #![no_main]
 
 mod advantages;
+mod distillations;
 mod groups;
 mod losses;
 mod metrics;
@@ -30,6 +31,7 @@ const PARTS: [fn(&mut Reader<'_>, &Batch<'_>); 10] = [
     rollouts::run,
     losses::run,
     sequence_losses::run,
+    distillations::run,
     metrics::run,
     profiles::run,
 ];

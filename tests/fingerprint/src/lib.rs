@@ -13,6 +13,7 @@ mod advantage_group;
 mod advantage_trace;
 mod cases;
 mod control;
+mod distill;
 mod divergence;
 mod hash;
 mod inputs;
@@ -54,6 +55,8 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "token_log_probs": vocabulary(policy::token_log_probs),
         "entropy": vocabulary(policy::entropy),
         "sum_squared_probs": vocabulary(policy::sum_squared_probs),
+        "topk_log_probs": vocabulary(distill::topk_log_probs),
+        "topk_logits_gradient": vocabulary(distill::topk_logits_gradient),
         "logits_gradient": vocabulary(policy::logits_gradient),
 
         "kl_estimate": tokens(divergence::kl_estimate),
@@ -153,6 +156,15 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "topr": tokens(loss_sequence::topr),
         "vespo": tokens(loss_sequence::vespo),
         "positive_nll": tokens(loss_sequence::positive_nll),
+        "kl_loss": tokens(distill::kl_loss),
+        "bypass_loss": tokens(distill::bypass_loss),
+        "opd_loss": tokens(distill::opd_loss),
+        "forward_kl_topk": vocabulary(distill::forward_kl_topk),
+        "generalized_jsd": vocabulary(distill::generalized_jsd),
+        "topk_jsd": vocabulary(distill::topk_jsd),
+        "iw_opd": tokens(distill::iw_opd),
+        "ref_kl": tokens(distill::ref_kl),
+        "mixed_kl_topk": vocabulary(distill::mixed_kl_topk),
 
         "mean": tokens(metric::mean),
         "variance": tokens(metric::variance),

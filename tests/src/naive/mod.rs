@@ -9,6 +9,8 @@
 pub mod advantage;
 pub mod baselines;
 pub mod covariance_loss;
+pub mod distill;
+pub mod distill_rows;
 pub mod divergence;
 pub mod groups;
 pub mod loss;

@@ -24,6 +24,46 @@ pub fn token_log_probs(tokens: Tokens<'_>, logits: &[f64], vocab: usize, ids: &[
     tokens.fill(|slot| log_softmax(row(logits, vocab, slot), temperature)[ids[slot] as usize])
 }
 
+/// ln p of some vocabulary entries for each token; `k` ids a token.
+pub fn topk_log_probs(
+    tokens: Tokens<'_>,
+    logits: &[f64],
+    vocab: usize,
+    (ids, k): (&[u32], usize),
+    temperature: f64,
+) -> Vec<f64> {
+    let mut out = vec![0.0; ids.len()];
+    for slot in tokens.kept() {
+        let log_probs = log_softmax(row(logits, vocab, slot), temperature);
+        for j in slot * k..(slot + 1) * k {
+            out[j] = log_probs[ids[j] as usize];
+        }
+    }
+    out
+}
+
+/// ∂loss/∂logits through the log-probabilities of some entries.
+pub fn topk_logits_gradient(
+    tokens: Tokens<'_>,
+    logits: &[f64],
+    vocab: usize,
+    (ids, k): (&[u32], usize),
+    grad: &[f64],
+    temperature: f64,
+) -> Vec<f64> {
+    let mut out = vec![0.0; logits.len()];
+    for slot in tokens.kept() {
+        let log_probs = log_softmax(row(logits, vocab, slot), temperature);
+        for j in slot * k..(slot + 1) * k {
+            for v in 0..vocab {
+                let chosen = if ids[j] as usize == v { 1.0 } else { 0.0 };
+                out[slot * vocab + v] += grad[j] * (chosen - log_probs[v].exp()) / temperature;
+            }
+        }
+    }
+    out
+}
+
 /// The entropy of each token's distribution.
 pub fn entropy(tokens: Tokens<'_>, logits: &[f64], vocab: usize, temperature: f64) -> Vec<f64> {
     tokens.fill(|slot| entropy_of(&log_softmax(row(logits, vocab, slot), temperature)))

@@ -61,6 +61,30 @@ const LOSSES: &[(&str, Run)] = &[
         let input = ValueLossInput { predictions: &INPUT, values: &INPUT, returns: &INPUT };
         value_loss(batch, input, &ValueConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
     }),
+    ("kl_loss", |batch, aggregate, out| {
+        let input = tokenwise::divergence::KlInput { log_probs: &INPUT, ref_log_probs: &INPUT };
+        kl_loss(batch, input, &KlLossConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("opd_loss", |batch, aggregate, out| {
+        let input = OpdLossInput { log_probs: &INPUT, old_log_probs: &INPUT, teacher_log_probs: &INPUT, weights: None };
+        opd_loss(batch, input, &OpdLossConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("ref_kl", |batch, aggregate, out| {
+        let input = RefKlInput { log_probs: &INPUT, old_log_probs: &INPUT, ref_log_probs: &INPUT, weights: None };
+        ref_kl(batch, input, &RefKlConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("iw_opd", |batch, aggregate, out| {
+        let input = IwOpdInput { log_probs: &INPUT, old_log_probs: &INPUT, teacher_log_probs: &INPUT };
+        iw_opd(batch, input, &IwOpdConfig { aggregate, ..Default::default() }, out).map(|result| result.loss)
+    }),
+    ("topk_jsd", |batch, aggregate, out| {
+        let input = TopKInput { log_probs: &INPUT, teacher_log_probs: &INPUT, k: 1, weights: None };
+        topk_jsd(batch, input, &TopKJsdConfig { aggregate, ..Default::default() }, out)
+    }),
+    ("generalized_jsd", |batch, aggregate, out| {
+        let input = JsdInput { logits: &INPUT, teacher_logits: &INPUT, vocab: 1, weights: None };
+        generalized_jsd(batch, input, &JsdConfig { aggregate, ..Default::default() }, out)
+    }),
     ("entropy_bonus", |batch, aggregate, out| {
         entropy_bonus(batch, &INPUT, &EntropyBonusConfig { aggregate, ..Default::default() }, out)
     }),

@@ -1,5 +1,6 @@
 //! The table: one row a function.
 
+mod distill;
 mod estimators;
 mod policy_losses;
 mod profiles;
@@ -13,6 +14,7 @@ mod totals;
 use tokenwise::Error;
 
 use super::Function;
+use distill::*;
 use estimators::*;
 use policy_losses::*;
 use profiles::*;
@@ -50,6 +52,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     any("token_log_probs", token_log_probs),
     any("entropy", entropy),
     any("sum_squared_probs", sum_squared_probs),
+    any("topk_log_probs", topk_log_probs),
+    any("topk_logits_gradient", topk_logits_gradient),
     any("logits_gradient", logits_gradient),
     any("kl_estimate", kl_estimate),
     any("kl_gradient", kl_gradient),
@@ -117,6 +121,15 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     needs_one("topr", topr),
     any("gvpo", gvpo),
     any("positive_nll", positive_nll),
+    needs_one("kl_loss", kl_loss),
+    needs_one("bypass_loss", bypass_loss),
+    needs_one("opd_loss", opd_loss),
+    needs_one("forward_kl_topk", forward_kl_topk),
+    needs_one("generalized_jsd", generalized_jsd),
+    needs_one("topk_jsd", topk_jsd),
+    needs_one("iw_opd", iw_opd),
+    needs_one("ref_kl", ref_kl),
+    needs_one("mixed_kl_topk", mixed_kl_topk),
     needs_one("value_loss", value_loss),
     needs_one("entropy_bonus", entropy_bonus),
     needs_one("mean", mean),

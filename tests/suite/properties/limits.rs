@@ -1,6 +1,7 @@
 //! Where two formulas meet: the limits that the docs promise.
 
 mod advantage;
+mod distill;
 mod groups;
 mod loss;
 mod metric;

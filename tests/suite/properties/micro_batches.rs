@@ -1,6 +1,6 @@
 //! A step split into micro-batches and ranks: with global counts every gradient keeps its bits, and the losses add up.
 
-use tokenwise::{loss::*, Divisor, Result};
+use tokenwise::{divergence::KlInput, loss::*, Divisor, Result};
 use tokenwise_tests::{
     generate::{Column, Flat, Number, Random, Spec, World},
     tolerance::assert_bits,
@@ -30,6 +30,17 @@ fn losses<R: Number>() -> Vec<(&'static str, Loss<R>)> {
         ("reinforce", |flat, aggregate, out| {
             let config = ReinforceConfig { aggregate, ..Default::default() };
             Ok(reinforce(&flat.batch(), weighed_input(flat, true), &config, out)?.loss)
+        }),
+        ("kl_loss", |flat, aggregate, out| {
+            let input =
+                KlInput { log_probs: flat.column(Column::LogProbs), ref_log_probs: flat.column(Column::RefLogProbs) };
+            Ok(kl_loss(&flat.batch(), input, &KlLossConfig { aggregate, ..Default::default() }, out)?.loss)
+        }),
+        ("opd_loss", |flat, aggregate, out| {
+            let PolicyLossInput { log_probs, old_log_probs, weights, .. } = weighed_input(flat, true);
+            let teacher_log_probs = flat.column(Column::RefLogProbs);
+            let input = OpdLossInput { log_probs, old_log_probs, teacher_log_probs, weights };
+            Ok(opd_loss(&flat.batch(), input, &OpdLossConfig { aggregate, ..Default::default() }, out)?.loss)
         }),
         ("cispo", |flat, aggregate, out| {
             let config = CispoConfig { aggregate, ..Default::default() };

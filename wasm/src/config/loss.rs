@@ -21,18 +21,6 @@ choices! {
     ValueFactor { "half" => Half, "whole" => Whole }
 }
 
-/// As `plain_config!`, for configs that hold an aggregation: it is read before, because they borrow it.
-macro_rules! loss_config {
-    ($($name:ident -> $type:ident { $($key:literal => $field:ident by $reader:ident),* $(,)? })+) => {$(
-        #[inline(never)]
-        pub(crate) fn $name<'a>(value: &JsValue, aggregate: Aggregate<'a>) -> Result<$type<'a>> {
-            let fields = Fields::config("config", value, &[$($key,)* "aggregate"])?;
-            let default = $type::default();
-            Ok($type { $($field: fields.$reader($key, default.$field)?,)* aggregate })
-        }
-    )+};
-}
-
 loss_config! {
     surrogate -> SurrogateConfig { "logRatioBound" => log_ratio_bound by nullable_or }
     ppo -> PpoConfig {

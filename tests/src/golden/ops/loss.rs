@@ -13,7 +13,7 @@ use crate::golden::{
 };
 
 /// Runs `with` with the aggregation a case names under `key`.
-fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggregate<'_>) -> Ran) -> Ran {
+pub(super) fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggregate<'_>) -> Ran) -> Ran {
     let name = case.text(key, "token-mean")?;
     let scale = case.number("scale_factor", Some(case.cols as f64))?;
     let mut tokens = Vec::new();

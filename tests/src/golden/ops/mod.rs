@@ -1,6 +1,7 @@
 //! The operations by name.
 
 mod advantage;
+mod distill;
 mod divergence;
 mod estimators;
 mod loss;
@@ -64,6 +65,13 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "topr" => policy_loss::topr::<R>(case),
         "clip_cov" => policy_loss::clip_cov::<R>(case),
         "kl_cov" => policy_loss::kl_cov::<R>(case),
+        "kl_loss" => distill::kl_loss::<R>(case),
+        "opd_loss" => distill::opd_loss::<R>(case),
+        "iw_opd" => distill::iw_opd::<R>(case),
+        "forward_kl_topk" => distill::forward_kl_topk::<R>(case),
+        "generalized_jsd" => distill::generalized_jsd::<R>(case),
+        "topk_jsd" => distill::topk_jsd::<R>(case),
+        "bypass_mode" => distill::bypass_mode::<R>(case),
         "value_loss" => loss::value_loss::<R>(case),
         "entropy_bonus" => loss::entropy_bonus::<R>(case),
         "rollout_is" => rollout::rollout_is::<R>(case),

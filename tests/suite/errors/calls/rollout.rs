@@ -13,7 +13,7 @@ const FINITE_NOT_BELOW: &Domain =
     &Domain { must_be: "finite and not below lower", good: &[1e9, 2e9], bad: &[0.0, NAN, INF, -INF] };
 
 /// A mask is not to be touched by a call that is refused; in one that is not, any of it may stay as it was.
-fn masked(result: Result<()>, keep: &[bool]) -> Ended {
+pub(super) fn masked(result: Result<()>, keep: &[bool]) -> Ended {
     let refused = result.is_err();
     let ended = Ended::new(result);
     if refused {
