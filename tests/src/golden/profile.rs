@@ -151,6 +151,31 @@ impl Profile {
         }
     }
 
+    /// The frameworks' one clip for every loss, or the paper's own.
+    pub(super) fn default_clip(self, low: f64, high: f64) -> (f64, f64) {
+        match self {
+            Self::Default | Self::Paper => (low, high),
+            _ => (0.2, 0.2),
+        }
+    }
+
+    pub(super) fn value_clip(self) -> f64 {
+        if self == Self::Trl {
+            0.2
+        } else {
+            0.5
+        }
+    }
+
+    /// The price of KL in the reward.
+    pub(super) fn beta(self) -> f64 {
+        match self {
+            Self::Trl => 0.05,
+            Self::OpenRlhf => 0.01,
+            _ => 1e-3,
+        }
+    }
+
     pub(super) fn default_dual_clip(self) -> Option<f64> {
         (self == Self::Verl).then_some(3.0)
     }

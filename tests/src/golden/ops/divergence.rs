@@ -21,7 +21,7 @@ pub(super) fn estimator(case: &Case<'_>) -> Result<KlConfig, Failure> {
         "abs" => KlEstimator::Abs,
         "k2" | "mse" => KlEstimator::K2,
         "k3" | "low_var_kl" => KlEstimator::K3,
-        _ => return Err(Failure::Malformed(format!("estimator: expected k1, abs, k2 or k3, got \"{name}\""))),
+        _ => return Err(Failure::Unfit(format!("estimator: expected k1, abs, k2 or k3, got \"{name}\""))),
     };
     Ok(KlConfig { estimator, gradient, bounds: case.profile.kl_bounds() })
 }

@@ -29,7 +29,7 @@ fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggregate<'_>) -
             loss::group_tokens(&case.batch()?, &groups, &mut tokens)?;
             AggregateMode::PromptMean { groups, tokens: &tokens }
         }
-        _ => return Err(Failure::Malformed(format!("{key}: unknown mode \"{name}\""))),
+        _ => return Err(Failure::Unfit(format!("{key}: unknown mode \"{name}\""))),
     };
     let mut aggregate = case.profile.aggregate(mode);
     // an extension of the format: the counts of the whole step
@@ -67,6 +67,18 @@ pub(super) fn with_policy_input<R: Number>(
     case: &Case<'_>,
     with: impl FnOnce(PolicyLossInput<'_, R>, Aggregate<'_>) -> Ran,
 ) -> Ran {
+    case.family(&[
+        "clip_low",
+        "clip_high",
+        "dual_clip",
+        "tau_pos",
+        "tau_neg",
+        "ratio",
+        "kl_coef",
+        "beta",
+        "lower",
+        "upper",
+    ]);
     let (log_probs, old_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens::<R>("old_log_probs")?);
     let advantages = case.tokens::<R>("advantages")?;
     let weights = if case.has_input("rollout_weights") { Some(case.tokens::<R>("rollout_weights")?) } else { None };
@@ -127,7 +139,7 @@ pub(super) fn value_loss<R: Number>(case: &Case<'_>) -> Ran {
         (case.tokens::<R>("predictions")?, case.tokens::<R>("values")?, case.tokens::<R>("returns")?);
     let clip = match case.param("clip") {
         Some(Value::Null) => None,
-        _ => Some(case.number("clip", Some(0.5))?),
+        _ => Some(case.number("clip", Some(case.profile.value_clip()))?),
     };
     let ran = with_aggregate(case, "aggregate", |aggregate| {
         let config = ValueConfig { clip, aggregate, divisor: case.profile.divisor(), ..Default::default() };

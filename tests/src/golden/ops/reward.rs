@@ -24,8 +24,11 @@ pub(super) fn shape_rewards<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn kl_in_reward<R: Number>(case: &Case<'_>) -> Ran {
     let scores = case.tokens::<R>("scores")?;
     let (old, reference) = (case.tokens("old_log_probs")?, case.tokens("ref_log_probs")?);
-    let config =
-        KlRewardConfig { beta: case.number("beta", None)?, kl: estimator(case)?, divisor: case.profile.divisor() };
+    let config = KlRewardConfig {
+        beta: case.number("beta", Some(case.profile.beta()))?,
+        kl: estimator(case)?,
+        divisor: case.profile.divisor(),
+    };
     let mut out = vec![R::zero(); scores.len()];
     let input = KlInRewardInput { scores: &scores, old_log_probs: &old, ref_log_probs: &reference };
     let current_kl = reward::kl_in_reward(&case.batch()?, input, &config, &mut out)?;

@@ -1,11 +1,12 @@
 use tokenwise::rollout::{
     self, BatchNormalize, Criterion, CriterionMetrics, LogBound, RejectionConfig, RejectionOption, RolloutConfig,
-    RolloutInput, RolloutLevel, WeightBound,
+    RolloutInput, RolloutLevel, Unscored, WeightBound,
 };
 
 use crate::golden::{
     case::{Case, Failure, Number, Ran},
     compare::Output,
+    profile::Profile,
 };
 
 /// Both sets of log-probabilities.
@@ -17,25 +18,38 @@ fn input<R>([old_log_probs, rollout_log_probs]: &[Vec<R>; 2]) -> RolloutInput<'_
     RolloutInput { old_log_probs, rollout_log_probs }
 }
 
+/// `threshold` is verl's own spelling; else `upper` alone truncates, `lower` and `upper` mask or, by `mode`, clamp.
+fn weight_bound(case: &Case<'_>) -> Result<WeightBound, Failure> {
+    let threshold = case.spelled("threshold")?;
+    let upper = case.number("upper", Some(2.0))?;
+    let lower = case.number("lower", Some(f64::NAN))?;
+    let mode = case.text("mode", if lower.is_nan() { "truncate" } else { "mask" })?;
+    Ok(match (threshold.as_str(), mode) {
+        ("", "truncate") if lower.is_nan() => WeightBound::Truncate { upper },
+        ("", "truncate") => WeightBound::Clamp { lower, upper },
+        ("", "mask") => WeightBound::Zero { lower: if lower.is_nan() { 0.0 } else { lower }, upper },
+        ("", _) => return Err(Failure::Unfit(format!("mode: expected truncate or mask, got \"{mode}\""))),
+        (threshold, _) => rollout::parse_weight_bound(threshold)?,
+    })
+}
+
 pub(super) fn rollout_is<R: Number>(case: &Case<'_>) -> Ran {
     let log_probs = log_probs::<R>(case)?;
-    let upper = case.number("upper", Some(2.0))?;
-    let bound = match case.param("lower") {
-        None => WeightBound::Truncate { upper },
-        Some(value) if value.is_null() => WeightBound::Truncate { upper },
-        Some(_) => WeightBound::Zero { lower: case.number("lower", None)?, upper },
-    };
+    let bound = weight_bound(case)?;
     let config = RolloutConfig {
         level: match case.text("level", "token")? {
             "token" => RolloutLevel::Token,
             "sequence" => RolloutLevel::Sequence,
-            other => return Err(Failure::Malformed(format!("level: expected token or sequence, got \"{other}\""))),
+            "geometric" => RolloutLevel::Geometric,
+            other => {
+                return Err(Failure::Unfit(format!("level: expected token, sequence or geometric, got \"{other}\"")))
+            }
         },
         bound,
         log_bound: case.profile.log_ratio_bound().map_or(LogBound::Unbounded, LogBound::At),
         normalize: if case.flag("batch_normalize", false)? { BatchNormalize::ByLevel } else { BatchNormalize::Off },
+        unscored: if case.profile == Profile::Trl { Unscored::Ignore } else { Unscored::Nan },
         divisor: case.profile.divisor(),
-        ..Default::default()
     };
     let mut weights = vec![R::zero(); case.rows * case.cols];
     rollout::rollout_weights(&case.batch()?, input(&log_probs), &config, &mut weights)?;
@@ -49,8 +63,8 @@ pub(super) fn rollout_is<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn rollout_rejection<R: Number>(case: &Case<'_>) -> Ran {
     let log_probs = log_probs::<R>(case)?;
     let mut criteria = [Criterion::default(); RejectionOption::ALL.len()];
-    let (options, thresholds) = (case.text("options", "")?, case.text("thresholds", "")?);
-    let count = rollout::parse_rejection(options, thresholds, &mut criteria)?;
+    let (options, thresholds) = (case.text("options", "")?, case.spelled("thresholds")?);
+    let count = rollout::parse_rejection(options, &thresholds, &mut criteria)?;
     let config = RejectionConfig { criteria: &criteria[..count], divisor: case.profile.divisor() };
     let mut keep = vec![false; case.rows * case.cols];
     rollout::rollout_rejection(&case.batch()?, input(&log_probs), &config, &mut keep)?;
