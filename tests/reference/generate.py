@@ -17,7 +17,21 @@ import fixture16
 import fixture16_catalogue
 import golden
 import worked
-from suites import advantage, divergence, estimators, loss, metric, policy, policy_losses, reward, rollout, textbook
+from suites import (
+    advantage,
+    divergence,
+    estimators,
+    filters,
+    loss,
+    metric,
+    policy,
+    policy_losses,
+    reward,
+    rollout,
+    small,
+    textbook,
+    trl_groups,
+)
 
 SUITES = (
     policy,
@@ -29,6 +43,9 @@ SUITES = (
     policy_losses,
     rollout,
     metric,
+    filters,
+    small,
+    trl_groups,
     textbook,
     fixture16,
     fixture16_catalogue,

@@ -37,6 +37,11 @@ impl From<tokenwise::Error> for Failure {
 
 pub(super) type Ran = Result<Outputs, Failure>;
 
+/// What a word stands for.
+pub(super) fn word<T>(name: &str, key: &str, meaning: impl FnOnce(&str) -> Option<T>) -> Result<T, Failure> {
+    meaning(name).ok_or_else(|| Failure::Unfit(format!("{key}: unknown name \"{name}\"")))
+}
+
 /// The named members of `inputs` or `params`; remembers which were asked for.
 pub(super) struct Fields<'v> {
     what: &'static str,
@@ -158,7 +163,8 @@ impl<'v> Case<'v> {
     /// Runs the case and compares what came out with what was expected; gives the largest deviation.
     pub(super) fn check(&self) -> Result<f64, String> {
         let ran = if self.single { ops::run::<f32>(self) } else { ops::run::<f64>(self) };
-        if !matches!(ran, Err(Failure::Malformed(_))) {
+        // a call that was refused may not have come to its last parameter
+        if ran.is_ok() {
             self.inputs.unknown()?;
             self.params.unknown()?;
         }

@@ -10,26 +10,27 @@ use crate::golden::{
 };
 
 /// Both sets of log-probabilities.
-fn log_probs<R: Number>(case: &Case<'_>) -> Result<[Vec<R>; 2], Failure> {
+pub(super) fn log_probs<R: Number>(case: &Case<'_>) -> Result<[Vec<R>; 2], Failure> {
     Ok([case.tokens("old_log_probs")?, case.tokens("rollout_log_probs")?])
 }
 
-fn input<R>([old_log_probs, rollout_log_probs]: &[Vec<R>; 2]) -> RolloutInput<'_, R> {
+pub(super) fn input<R>([old_log_probs, rollout_log_probs]: &[Vec<R>; 2]) -> RolloutInput<'_, R> {
     RolloutInput { old_log_probs, rollout_log_probs }
 }
 
 /// `threshold` is verl's own spelling; else `upper` alone truncates, `lower` and `upper` mask or, by `mode`, clamp.
 fn weight_bound(case: &Case<'_>) -> Result<WeightBound, Failure> {
-    let threshold = case.spelled("threshold")?;
+    if case.param("threshold").is_some() {
+        return Ok(rollout::parse_weight_bound(&case.spelled("threshold")?)?);
+    }
     let upper = case.number("upper", Some(2.0))?;
     let lower = case.number("lower", Some(f64::NAN))?;
     let mode = case.text("mode", if lower.is_nan() { "truncate" } else { "mask" })?;
-    Ok(match (threshold.as_str(), mode) {
-        ("", "truncate") if lower.is_nan() => WeightBound::Truncate { upper },
-        ("", "truncate") => WeightBound::Clamp { lower, upper },
-        ("", "mask") => WeightBound::Zero { lower: if lower.is_nan() { 0.0 } else { lower }, upper },
-        ("", _) => return Err(Failure::Unfit(format!("mode: expected truncate or mask, got \"{mode}\""))),
-        (threshold, _) => rollout::parse_weight_bound(threshold)?,
+    Ok(match mode {
+        "truncate" if lower.is_nan() => WeightBound::Truncate { upper },
+        "truncate" => WeightBound::Clamp { lower, upper },
+        "mask" => WeightBound::Zero { lower: if lower.is_nan() { 0.0 } else { lower }, upper },
+        _ => return Err(Failure::Unfit(format!("mode: expected truncate or mask, got \"{mode}\""))),
     })
 }
 
