@@ -22,6 +22,7 @@ from suites import (
     distill,
     divergence,
     estimators,
+    filters,
     loss,
     metric,
     metric_sets,
@@ -29,7 +30,9 @@ from suites import (
     policy_losses,
     reward,
     rollout,
+    small,
     textbook,
+    trl_groups,
 )
 
 SUITES = (
@@ -44,6 +47,9 @@ SUITES = (
     rollout,
     metric,
     metric_sets,
+    filters,
+    small,
+    trl_groups,
     textbook,
     fixture16,
     fixture16_catalogue,

@@ -72,22 +72,22 @@ formulas! {
         KlEstimate "kl_estimate" Golden::Ops(&["kl"]), CHEAP;
         KlGradient "kl_gradient" Golden::Ops(&["kl"]), CHEAP;
         KlExact "kl_exact" Golden::Ops(&["kl_full"]), SAME_ROWS;
-        KlExactGradient "kl_exact_gradient" Golden::None("no peer differentiates it; held to finite differences"), SAME_ROWS;
-        KlImportanceWeighted "kl_importance_weighted" Golden::None("no case made yet; held to the textbook and to kl_estimate"), CHEAP;
-        KlImportanceWeightedGradient "kl_importance_weighted_gradient" Golden::None("as kl_importance_weighted; held to finite differences"), CHEAP;
+        KlExactGradient "kl_exact_gradient" Golden::Ops(&["kl_full"]), SAME_ROWS;
+        KlImportanceWeighted "kl_importance_weighted" Golden::Ops(&["kl_importance_weighted"]), CHEAP;
+        KlImportanceWeightedGradient "kl_importance_weighted_gradient" Golden::Ops(&["kl_importance_weighted"]), CHEAP;
     }
     "reward": {
         PlaceScores "place_scores" Golden::Ops(&["place_scores"]), CHEAP;
         ShapeRewards "shape_rewards" Golden::Ops(&["shape_rewards"]), CHEAP;
         KlInReward "kl_in_reward" Golden::Ops(&["kl_in_reward"]), REDUCTION;
         OverlongPenalty "overlong_penalty" Golden::Ops(&["overlong_penalty"]), SEQUENCES;
-        KlInScores "kl_in_scores" Golden::None("no case made yet; held to the textbook"), REDUCTION;
-        ClippedRewards "clipped_rewards" Golden::None("one product and one score a sequence; held to the textbook"), CHEAP;
-        StopProperlyPenalty "stop_properly_penalty" Golden::None("one product a sequence; held to the textbook"), SEQUENCES;
-        MissingEosPenalty "missing_eos_penalty" Golden::None("one subtraction a sequence; held to the textbook"), SEQUENCES;
-        RewardScaleClip "reward_scale_clip" Golden::None("ROLL, AReaL and NeMo-RL are not installed with the peers; held to the textbook"), SEQUENCES;
-        RepetitionPenalty "repetition_penalty" Golden::None("no case made yet; held to the textbook"), SEQUENCES;
-        LengthPenaltyGroup "length_penalty_group" Golden::None("prime-rl is not installed with the peers; held to the textbook"), SEQUENCES;
+        KlInScores "kl_in_scores" Golden::Ops(&["kl_in_scores"]), REDUCTION;
+        ClippedRewards "clipped_rewards" Golden::Ops(&["clipped_rewards"]), CHEAP;
+        StopProperlyPenalty "stop_properly_penalty" Golden::Ops(&["stop_properly_penalty"]), SEQUENCES;
+        MissingEosPenalty "missing_eos_penalty" Golden::None("TRL subtracts it inside a training step, of online DPO; held to the textbook"), SEQUENCES;
+        RewardScaleClip "reward_scale_clip" Golden::Ops(&["reward_scale_clip"]), SEQUENCES;
+        RepetitionPenalty "repetition_penalty" Golden::Ops(&["repetition_penalty"]), SEQUENCES;
+        LengthPenaltyGroup "length_penalty_group" Golden::None("prime-rl is not on PyPI; held to the textbook"), SEQUENCES;
     }
     "advantage": {
         DiscountedReturns "discounted_returns" Golden::Ops(&["discounted_returns"]), SAME_WALK;
@@ -102,20 +102,20 @@ formulas! {
         SequenceSums "sequence_sums" Golden::Ops(&["grpo", "rloo"]), REDUCTION;
         Whiten "whiten" Golden::Ops(&["masked_whiten"]), REDUCTION;
         TdLambda "td_lambda" Golden::Ops(&["td_lambda"]), SAME_WALK;
-        NStepReturns "n_step_returns" Golden::None("rlax and TorchRL are not installed with the peers; held to the textbook and to td_lambda"), SAME_WALK;
+        NStepReturns "n_step_returns" Golden::Ops(&["n_step_returns"]), SAME_WALK;
         Upgo "upgo" Golden::Ops(&["upgo"]), SAME_WALK;
         Vtrace "vtrace" Golden::Ops(&["vtrace"]), SAME_WALK;
-        PufferAdvantage "puffer_advantage" Golden::None("PufferLib is not installed with the peers; held to the textbook and to gae"), SAME_WALK;
-        Retrace "retrace" Golden::None("rlax is not installed with the peers; held to the textbook"), SAME_WALK;
-        GaeDecoupled "gae_decoupled" Golden::None("NeMo-RL is not installed with the peers; held to the textbook and to gae"), SAME_WALK;
+        PufferAdvantage "puffer_advantage" Golden::None("PufferLib has no wheel, and its build downloads other software; held to the textbook and to gae"), SAME_WALK;
+        Retrace "retrace" Golden::Ops(&["retrace"]), SAME_WALK;
+        GaeDecoupled "gae_decoupled" Golden::None("NeMo-RL on PyPI is an empty placeholder; held to the textbook and to gae"), SAME_WALK;
         BestOfGroup "best_of_group" Golden::Ops(&["grpo_passk"]), SEQUENCES;
         LengthWeightedBaseline "length_weighted_baseline" Golden::Ops(&["opo"]), SEQUENCES;
         GpgAdvantage "gpg_advantage" Golden::Ops(&["gpg_advantage"]), SEQUENCES;
-        LeaveOneOutScaled "leave_one_out_scaled" Golden::None("NeMo-RL is not installed with the peers; held to the textbook"), SEQUENCES;
-        MaxRl "max_rl" Golden::None("SkyRL and prime-rl are not installed with the peers; held to the textbook"), SEQUENCES;
-        NormalizeScores "normalize_scores" Golden::None("AReaL is not installed with the peers; held to the textbook and to group_relative"), SEQUENCES;
+        LeaveOneOutScaled "leave_one_out_scaled" Golden::None("NeMo-RL on PyPI is an empty placeholder; held to the textbook"), SEQUENCES;
+        MaxRl "max_rl" Golden::Ops(&["max_rl"]), SEQUENCES;
+        NormalizeScores "normalize_scores" Golden::Ops(&["normalize_scores"]), SEQUENCES;
         DecoupledScores "decoupled_scores" Golden::Ops(&["gdpo"]), SEQUENCES;
-        RoleBaseline "role_baseline" Golden::None("prime-rl is not installed with the peers; held to the textbook"), SEQUENCES;
+        RoleBaseline "role_baseline" Golden::None("prime-rl is not on PyPI; held to the textbook"), SEQUENCES;
         ReinforcePlusPlus "reinforce_plus_plus" Golden::Ops(&["reinforce_plus_plus"]), REDUCTION;
         ReinforcePlusPlusBaseline "reinforce_plus_plus_baseline" Golden::Ops(&["reinforce_plus_plus_baseline"]), REDUCTION;
         Remax "remax" Golden::Ops(&["remax"]), SAME_WALK;
@@ -123,25 +123,25 @@ formulas! {
         OptimalTokenBaseline "optimal_token_baseline" Golden::Ops(&["optimal_token_baseline"]), REDUCTION;
         TirOptimalTokenBaseline "tir_optimal_token_baseline" Golden::Ops(&["tir_optimal_token_baseline"]), REDUCTION;
         OpdAdvantage "opd_advantage" Golden::None("one subtraction; held to the textbook"), CHEAP;
-        MinillmAdvantage "minillm_advantage" Golden::None("TRL keeps it inside its trainer; held to the textbook"), REDUCTION;
+        MinillmAdvantage "minillm_advantage" Golden::None("TRL 1.16 has no MiniLLM trainer any more; held to the textbook"), REDUCTION;
     }
     "rollout": {
         RolloutWeights "rollout_weights" Golden::Ops(&["rollout_is"]), REDUCTION;
-        RolloutWeightMetrics "rollout_weight_metrics" Golden::None("verl keeps its shares in single precision; held to the textbook and to the fixture"), REDUCTION;
+        RolloutWeightMetrics "rollout_weight_metrics" Golden::Ops(&["rollout_is"]), REDUCTION;
         RolloutRejection "rollout_rejection" Golden::Ops(&["rollout_rejection"]), REDUCTION;
-        RolloutRejectionMetrics "rollout_rejection_metrics" Golden::None("verl keeps its shares in single precision; held to the textbook and to the fixture"), REDUCTION;
+        RolloutRejectionMetrics "rollout_rejection_metrics" Golden::Ops(&["rollout_rejection"]), REDUCTION;
         RolloutMismatch "rollout_mismatch" Golden::Ops(&["rollout_metrics"]), REDUCTION;
         ParseRejection "parse_rejection" Golden::Ops(&["rollout_rejection"]), TEXT;
-        ParseWeightBound "parse_weight_bound" Golden::None("text, not numbers; held to the textbook"), TEXT;
-        RolloutGate "rollout_gate" Golden::None("no case made yet; held to the textbook"), REDUCTION;
-        OffPolicySequenceMask "off_policy_sequence_mask" Golden::None("no case made yet; held to the textbook"), REDUCTION;
-        KlMask "kl_mask" Golden::None("TorchRL is not installed with the peers; held to the textbook"), CHEAP;
-        M2poMask "m2po_mask" Golden::None("AReaL is not installed with the peers; held to the textbook"), ORDER;
-        HighEntropyMask "high_entropy_mask" Golden::None("no case made yet; held to the textbook"), ORDER;
-        ProbabilityDifference "probability_difference" Golden::None("no case made yet; held to the textbook"), REDUCTION;
-        ResponseMaskFromEos "response_mask_from_eos" Golden::None("no arithmetic; held to the textbook"), CHEAP;
-        DynamicSamplingFilter "dynamic_sampling_filter" Golden::None("no case made yet; held to the textbook"), SEQUENCES;
-        PfPpoWeights "pf_ppo_weights" Golden::None("no case made yet; held to the textbook"), SEQUENCES;
+        ParseWeightBound "parse_weight_bound" Golden::Ops(&["rollout_is"]), TEXT;
+        RolloutGate "rollout_gate" Golden::Ops(&["rollout_gate"]), REDUCTION;
+        OffPolicySequenceMask "off_policy_sequence_mask" Golden::Ops(&["off_policy_sequence_mask"]), REDUCTION;
+        KlMask "kl_mask" Golden::None("TorchRL masks inside its loss, which wants a language model; held to the textbook"), CHEAP;
+        M2poMask "m2po_mask" Golden::Ops(&["m2po_mask"]), ORDER;
+        HighEntropyMask "high_entropy_mask" Golden::Ops(&["high_entropy_mask"]), ORDER;
+        ProbabilityDifference "probability_difference" Golden::Ops(&["probability_difference"]), REDUCTION;
+        ResponseMaskFromEos "response_mask_from_eos" Golden::Ops(&["response_mask_from_eos"]), CHEAP;
+        DynamicSamplingFilter "dynamic_sampling_filter" Golden::Ops(&["dynamic_sampling_filter"]), SEQUENCES;
+        PfPpoWeights "pf_ppo_weights" Golden::Ops(&["pf_ppo_weights"]), SEQUENCES;
         PfPpoIndices "pf_ppo_indices" Golden::None("drawn by a generator of its own; held to the textbook"), CHOICE;
     }
     "loss": {
@@ -164,8 +164,8 @@ formulas! {
         ClipCovSelection "clip_cov_selection" Golden::None("drawn by a generator of its own; held to the textbook, and to be uniform"), CHOICE;
         KlCov "kl_cov" Golden::Ops(&["kl_cov"]), REDUCTION;
         Topr "topr" Golden::Ops(&["topr"]), REDUCTION;
-        Gvpo "gvpo" Golden::None("no installed framework has it; held to the textbook and to finite differences"), REDUCTION;
-        PositiveNll "positive_nll" Golden::None("no installed framework has it; held to the textbook and to finite differences"), REDUCTION;
+        Gvpo "gvpo" Golden::None("verl-recipe is not on PyPI; held to the textbook and to finite differences"), REDUCTION;
+        PositiveNll "positive_nll" Golden::None("NeMo-RL on PyPI is an empty placeholder; held to the textbook and to finite differences"), REDUCTION;
         KlLoss "kl_loss" Golden::Ops(&["kl_loss"]), REDUCTION;
         BypassLoss "bypass_loss" Golden::Ops(&["bypass_mode"]), REDUCTION;
         OpdLoss "opd_loss" Golden::Ops(&["opd_loss"]), REDUCTION;
@@ -186,12 +186,12 @@ formulas! {
         KlMeans "kl_means" Golden::Ops(&["kl_means"]), REDUCTION;
         ClipFractions "clip_fractions" Golden::Ops(&["clip_fractions"]), REDUCTION;
         Analysis "analysis" Golden::Ops(&["analysis"]), REDUCTION;
-        RowSums "row_sums" Golden::None("sums that every other case holds too; held to the textbook"), REDUCTION;
-        RowMeans "row_means" Golden::None("as row_sums; held to the textbook"), REDUCTION;
-        RowNormalize "row_normalize" Golden::None("one row of masked_whiten; held to the textbook"), REDUCTION;
-        Quantile "quantile" Golden::None("torch.quantile by another name; held to the textbook"), ORDER;
-        EffectiveSampleSize "effective_sample_size" Golden::None("two sums; held to the textbook"), REDUCTION;
-        VarianceProxy "variance_proxy" Golden::None("no case made yet; held to the textbook"), REDUCTION;
+        RowSums "row_sums" Golden::Ops(&["row_sums"]), REDUCTION;
+        RowMeans "row_means" Golden::Ops(&["row_means"]), REDUCTION;
+        RowNormalize "row_normalize" Golden::Ops(&["row_normalize"]), REDUCTION;
+        Quantile "quantile" Golden::Ops(&["quantile"]), ORDER;
+        EffectiveSampleSize "effective_sample_size" Golden::None("verl divides it by the count and adds 1e-8; its key is in rollout_is; held to the textbook"), REDUCTION;
+        VarianceProxy "variance_proxy" Golden::Ops(&["variance_proxy"]), REDUCTION;
         VerlMetrics "verl_metrics" Golden::Ops(&["verl_metrics"]), REDUCTION;
         TrlMetrics "trl_metrics" Golden::Ops(&["trl_metrics"]), REDUCTION;
         OpenRlhfMetrics "openrlhf_metrics" Golden::Ops(&["openrlhf_metrics"]), REDUCTION;

@@ -51,6 +51,34 @@ fn what_is_not_known_or_not_right_fails_and_is_named() {
     }
 }
 
+/// A stranger's spelling of what the library calls otherwise.
+#[test]
+fn a_value_may_be_written_in_more_than_one_way() {
+    let cases = r#"{"format": "tokenwise-golden/1", "source": {"any": "thing"}, "cases": [
+        {"op": "masked_mean", "rows": 1, "cols": 3, "mask": [true, false, true], "inputs": {"x": [1, "NaN", 3]}, "expect": {"value": 2}},
+        {"op": "masked_mean", "rows": 1, "cols": 2, "inputs": {"x": [1, 3]}, "params": null, "expect": {"value": 2}, "rtol": null},
+        {"op": "masked_mean", "rows": 1, "cols": 2, "inputs": {"x": [1]}, "expect_error": "a slice too short"},
+        {"op": "aggregate", "rows": 1, "cols": 2, "inputs": {"losses": [1, 3]},
+         "params": {"mode": "seq-mean-token-sum-norm", "scale_factor": null}, "expect": {"value": 2}},
+        {"op": "aggregate", "rows": 1, "cols": 2, "inputs": {"losses": [1, 3]}, "params": {"mode": "median"}, "expect_error": "no mode"},
+        {"op": "rloo", "rows": 2, "cols": 1, "groups": [12345678901, 12345678901], "inputs": {"rewards": [1, 3]},
+         "params": {"norm_by_std": 1}, "expect": {"advantages": [-2, 2]}},
+        {"op": "topr", "rows": 1, "cols": 2, "inputs": {"log_probs": [-1, -1], "old_log_probs": [-1, 0], "advantages": [1, -1]},
+         "params": {"aggregate": "token-sum", "clip_low": 0.2}, "expect": {"grad": [-1, 0.36787944117144233]}},
+        {"op": "ppo_clip", "profile": "verl-0.9.1", "rows": 1, "cols": 1, "inputs": {"log_probs": [0], "old_log_probs": [0], "advantages": [1]},
+         "expect": {"actor/pg_loss": -1, "actor/pg_clipfrac": 0, "ppo_kl": 0}},
+        {"op": "rollout_rejection", "rows": 1, "cols": 2, "inputs": {"old_log_probs": [-1, -2], "rollout_log_probs": [-1, -1]},
+         "params": {"options": "token_k2", "thresholds": 0.1}, "expect": {"mask": [true, false]}},
+        {"op": "adaptive_kl", "inputs": {"current_kl": [9, 0]}, "params": {"init_kl_coef": 0.5, "target_kl": 0.25, "horizon": 100, "n_steps": 100},
+         "expect": {"values": [0.6, 0.48]}}
+    ]}"#;
+    let file = std::env::temp_dir().join(format!("tokenwise-golden-{}-spellings.json", std::process::id()));
+    fs::write(&file, cases).unwrap();
+    let report = run(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert_eq!((report.passed(), report.failed()), (10, 0), "{report}");
+}
+
 #[test]
 fn an_empty_folder_is_an_error() {
     let folder = std::env::temp_dir().join(format!("tokenwise-golden-{}-empty", std::process::id()));

@@ -9,7 +9,8 @@ use crate::{
 /// When the scores of one prompt teach something.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum GroupRule {
-    /// Unless all are exactly equal; one alone is kept. verl 0.9.1 (`filter_groups`), NeMo-RL.
+    /// Unless all are exactly equal; one alone is kept. verl 0.9.1 (`filter_groups`; numpy's rounding lets three scores of 0.1 pass
+    /// there), NeMo-RL.
     #[default]
     NotConstant,
     /// If the standard deviation (divided by `n − 1`) is above `at_least`; one alone is dropped. slime: 1e-6.

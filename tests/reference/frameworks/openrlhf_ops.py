@@ -31,7 +31,10 @@ sys.modules.update({name: mock.MagicMock() for name in _STUBS})
 from openrlhf.models import loss as rlhf_loss
 from openrlhf.models import utils as rlhf_utils
 from openrlhf.trainer.ppo_utils.experience_maker import RemoteExperienceMaker
-from openrlhf.trainer.ppo_utils.length_penalty import apply_overlong_penalty
+from openrlhf.trainer.ppo_utils.kl_controller import AdaptiveKLController
+from openrlhf.trainer.ppo_utils.length_penalty import apply_overlong_penalty, apply_stop_properly_penalty
+
+from frameworks.precision import double
 
 for _name in [name for name in _STUBS if name not in _before]:
     del sys.modules[_name]
@@ -156,3 +159,44 @@ def value_loss(
     leaf = predictions.clone().requires_grad_(True)
     loss = rlhf_loss.ValueLoss(clip, TOKEN_LEVEL[mode])(leaf, values, returns, action_mask=mask)
     return {"loss": loss, "grad": torch.autograd.grad(loss, leaf)[0]}
+
+
+def rollout_gate(old: Tensor, rollout: Tensor, mask: Tensor, params: dict) -> Out:
+    """The gate's weights are the gradients of a loss of one for each token: ratio 1, advantage −1, summed by a divisor of 1."""
+    module = rlhf_loss.PolicyLoss(
+        is_correction_level={"sequence": "seq"}.get(params["level"], params["level"]),
+        is_correction_gating=params["statistic"],
+        is_correction_mode=params["mode"],
+        is_correction_threshold=(params["lower"], params["upper"]),
+    )
+    minus = torch.full_like(old, -1.0).requires_grad_(True)
+    with double(old.dtype):  # the share of filtered sequences is float32 otherwise
+        loss, _, _, kl, filtered = module(
+            old, old, minus, action_mask=mask, rollout_log_probs=rollout, batch_num_tokens=1.0
+        )
+    weights = -torch.autograd.grad(loss, minus)[0]
+    return {"weights": weights, "filtered": filtered, "kl": kl}
+
+
+def stop_properly_penalty(scores: list[float], truncated: list[int], coefficient: float) -> Out:
+    rewards = torch.tensor(scores, dtype=torch.float64)
+    experience = SimpleNamespace(rewards=rewards, truncated=torch.tensor(truncated))
+    apply_stop_properly_penalty([experience], coefficient)
+    return {"scores": experience.rewards}
+
+
+def clipped_rewards(scores: list[float], kl: Tensor, mask: Tensor, beta: float, bounds: tuple[float, float]) -> Out:
+    rewards = torch.tensor(scores, dtype=kl.dtype)
+    return {"rewards": rlhf_utils.compute_reward(rewards, beta, kl, mask, reward_clip_range=bounds)}
+
+
+def row_means(x: Tensor, mask: Tensor) -> Out:
+    return {"out": rlhf_utils.masked_mean(x, mask, dim=-1)}
+
+
+def row_normalize(x: Tensor, mask: Tensor) -> Out:
+    return {"out": rlhf_utils.masked_normalize(x, mask, dim=-1)}
+
+
+def controller(params: dict) -> AdaptiveKLController:
+    return AdaptiveKLController(params["beta"], params["target"], params["horizon"])

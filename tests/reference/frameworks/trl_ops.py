@@ -31,8 +31,9 @@ def entropy(logits: Tensor, temperature: float = 1.0) -> Out:
 
 def kl_full(logits: Tensor, ref_logits: Tensor) -> Out:
     """The generalised JSD of GKD at β = 1 is KL(policy ‖ reference), here summed over the vocabulary."""
-    parts = GKDTrainer.generalized_jsd_loss(logits, ref_logits, beta=1, reduction="none")
-    return {"kl": parts.sum(-1)}
+    leaf = logits.clone().requires_grad_(True)
+    kl = GKDTrainer.generalized_jsd_loss(leaf, ref_logits, beta=1, reduction="none").sum(-1)
+    return {"kl": kl, "grad_logits": torch.autograd.grad(kl.sum(), leaf)[0]}
 
 
 def _loss(
@@ -47,6 +48,7 @@ def _loss(
     coefficient: float = 0.0,
     loss_type: str | None = None,
     level: str = "token",
+    corrected_by: object = None,
 ) -> tuple[Tensor, dict[str, list[float]]]:
     """GRPOTrainer._compute_loss, one process, one accumulation step."""
     metrics: dict[str, list[float]] = defaultdict(list)
@@ -57,13 +59,13 @@ def _loss(
         top_entropy_quantile=1.0,
         off_policy_mask_threshold=None,
         importance_sampling_level=level,
-        beta=0.0 if ref is None else 1.0,
+        beta=corrected_by or (0.0 if ref is None else 1.0),
         loss_type=loss_type or LOSS_TYPES[params["aggregate"]],
         epsilon_low=params.get("clip_low", 0.2),
         epsilon_high=params.get("clip_high", 0.2),
         args=SimpleNamespace(
             delta=params.get("dual_clip"),
-            use_bias_correction_kl=False,
+            use_bias_correction_kl=corrected_by is not None,
             steps_per_generation=1,
             sapo_temperature_pos=params.get("tau_pos", 1.0),
             sapo_temperature_neg=params.get("tau_neg", 1.05),
@@ -167,6 +169,25 @@ def kl(log_probs: Tensor, ref: Tensor, mask: Tensor) -> Out:
         value[tuple(slot)] = loss.detach()
         grad[tuple(slot)] = torch.autograd.grad(loss, leaf)[0][tuple(slot)]
     return {"kl": value, "grad": grad}
+
+
+class _Witness:
+    """A β of 1 that keeps what it is multiplied with."""
+
+    def __ne__(self, other: object) -> bool:
+        return True
+
+    def __mul__(self, per_token: Tensor) -> Tensor:
+        self.seen = per_token
+        return per_token
+
+
+def kl_importance_weighted(log_probs: Tensor, ref: Tensor, old: Tensor, mask: Tensor, level: str) -> Out:
+    """The KL term of the loss with `use_bias_correction_kl`, advantages 0; the gradient is that of its sum."""
+    leaf, beta = log_probs.clone().requires_grad_(True), _Witness()
+    params = {"aggregate": "seq-mean-token-sum-norm", "scale_factor": 1 / len(mask)}
+    loss, _ = _loss(leaf, old, torch.zeros_like(leaf), mask, params, ref=ref, level=level, corrected_by=beta)
+    return {"kl": beta.seen, "grad": torch.autograd.grad(loss, leaf)[0]}
 
 
 def entropy_bonus(values: Tensor, mask: Tensor, coefficient: float) -> Out:

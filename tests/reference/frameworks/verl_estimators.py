@@ -28,12 +28,12 @@ OPTIMAL = {
 
 
 def grouped(op: str, rewards: Tensor, mask: Tensor, groups: list[int], norm_by_std: bool | None = None) -> Out:
-    """An estimator that reads the groups. GPG's α = rows / non-zero scores is float32 without `double`."""
+    """An estimator that reads the groups. GPG's α = rows / non-zero scores stays float32, as verl has it."""
     more = {} if norm_by_std is None else {"norm_adv_by_std_in_grpo": norm_by_std}
     config = dict(more)
     if op == "grpo_passk":
         more = {}  # reads the config instead
-    with double(rewards.dtype):
+    with double(torch.float32 if op == "gpg_advantage" else rewards.dtype):
         advantages, _ = GROUPED[op](rewards, mask, np.array(groups), config=config, **more)
     return {"advantages": advantages}
 

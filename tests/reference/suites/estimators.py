@@ -23,6 +23,12 @@ def _draws(op: str) -> Iterator[Draw]:
     yield from group_draws(op)
     item = Grid("dropped", 4, 3, (1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1))
     yield "on-dropped-slots", item, [3, 1, 3, 1], normal(rng_for(f"{op}/dropped"), grid("any", 4, 3)), "f64"
+    if op == "gpg_advantage":  # α = 5/3, 7/6, 5/4, 7/3 and 5: verl rounds it to float32
+        for number, scored in enumerate((3, 6, 4, 3, 1)):
+            item = grid("uneven", 7 if number % 2 else 5, 2)
+            drawn = [round(float(x), 4) for x in rng_for(f"{op}/uneven").normal(0.0, 1.0, item.rows)]
+            scores = [x if row < scored else 0.0 for row, x in enumerate(drawn)]
+            yield f"uneven-{scored}-of-{item.rows}", item, [row % 2 for row in range(item.rows)], by_row(item, scores), "f64"
 
 
 def _case(op: str, name: str, item: Grid, dtype: str, run: Callable, inputs: dict, **more: object) -> Case:

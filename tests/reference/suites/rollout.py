@@ -8,7 +8,7 @@ import torch
 
 from cases import BY_NAME, FEW, GRIDS, SINGLE, Grid, grid, log_probs, near, rng_for
 from frameworks import verl_rollout as verl
-from golden import Case
+from golden import F32, Case
 
 EMPTY = Grid("empty", 2, 3, (0,) * 6)
 FAR = grid("far", 3, 4)
@@ -46,6 +46,9 @@ def _case(
     except (ValueError, AssertionError) as error:
         case.error = str(error)
         return case
+    metrics = case.expect.pop("metrics", None)
+    if params and metrics:
+        case.logged = metrics
     for key in ("weights", "mask"):
         for move in (1e-5, -1e-5):
             if key in case.expect:
@@ -79,12 +82,24 @@ def rollout_is() -> Iterator[Case]:
         for item in SINGLE:
             yield case(item, number + 1, level, True, None, "f32")
         yield case(EMPTY, number, level, False, ([-1.0] * 6, [-1.2] * 6))
+    for spec in (1.5, "2", " 1.2 ", "0.5_5.0", "0.92_1.1", "much", "2_", "_2", "3_2", "-1_2", ""):
+        params, data = {"level": "token", "threshold": spec}, _draw("rollout_is/spelled", FEW[1], 0.06)
+        yield _case("rollout_is", f"spelled-{spec}", FEW[1], data, params, verl.rollout_is)
     refused = (("negative", None, -1.0), ("zero", None, 0.0), ("negative-lower", -0.5, 2.0), ("crossed", 3.0, 2.0))
     for name, lower, upper in refused:
         params = {"level": "token", "lower": lower, "upper": upper, "batch_normalize": False}
         case_ = _case("rollout_is", name, FEW[1], _draw("rollout_is", FEW[1], 0.1), params, verl.rollout_is)
         assert case_.error, name
         yield case_
+
+
+def logged(cases: Iterator[Case]) -> Iterator[Case]:
+    """The metrics of the same calls. verl keeps some in float32, so they are compared as such."""
+    for case in cases:
+        if case.dtype == "f64" and hasattr(case, "logged"):
+            case.expect, case.name = case.logged, f"metrics-{case.name}"
+            case.rtol, case.atol = F32["rtol"], F32["atol"]
+            yield case
 
 
 TIGHT = {
@@ -169,5 +184,7 @@ def rollout_metrics() -> Iterator[Case]:
 FILES = {
     "loss/rollout_is.verl.json": ("verl", rollout_is),
     "loss/rollout_rejection.verl.json": ("verl", rollout_rejection),
+    "metric/rollout_is.verl.json": ("verl", lambda: logged(rollout_is())),
+    "metric/rollout_rejection.verl.json": ("verl", lambda: logged(rollout_rejection())),
     "metric/rollout_metrics.verl.json": ("verl", rollout_metrics),
 }

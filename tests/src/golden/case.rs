@@ -22,8 +22,10 @@ impl<R: Real + Logit<Compute = R>> Number for R {}
 pub(super) enum Failure {
     /// The library refused the call.
     Refused(tokenwise::Error),
-    /// The case itself is at fault.
+    /// The case itself is at fault: something is missing, or not known.
     Malformed(String),
+    /// A value with which no call can be made: a wrong length, a word that names nothing. Where an error is expected, this is one.
+    Unfit(String),
 }
 
 impl From<tokenwise::Error> for Failure {
@@ -33,6 +35,11 @@ impl From<tokenwise::Error> for Failure {
 }
 
 pub(super) type Ran = Result<Outputs, Failure>;
+
+/// What a word stands for.
+pub(super) fn word<T>(name: &str, key: &str, meaning: impl FnOnce(&str) -> Option<T>) -> Result<T, Failure> {
+    meaning(name).ok_or_else(|| Failure::Unfit(format!("{key}: unknown name \"{name}\"")))
+}
 
 /// The named members of `inputs` or `params`; remembers which were asked for.
 pub(super) struct Fields<'v> {
@@ -164,13 +171,14 @@ impl<'v> Case<'v> {
     /// Runs the case and compares what came out with what was expected; gives the largest deviation.
     pub(super) fn check(&self) -> Result<f64, String> {
         let ran = if self.single { ops::run::<f32>(self) } else { ops::run::<f64>(self) };
-        if !matches!(ran, Err(Failure::Malformed(_))) {
+        // a call that was refused may not have come to its last parameter
+        if ran.is_ok() {
             self.inputs.unknown()?;
             self.params.unknown()?;
         }
         match (ran, self.expect) {
-            (Err(Failure::Malformed(why)), _) => Err(why),
-            (Err(Failure::Refused(_)), None) => Ok(0.0),
+            (Err(Failure::Malformed(why)), _) | (Err(Failure::Unfit(why)), Some(_)) => Err(why),
+            (Err(Failure::Refused(_) | Failure::Unfit(_)), None) => Ok(0.0),
             (Err(Failure::Refused(error)), Some(_)) => Err(format!("refused: {error}")),
             (Ok(_), None) => Err("expected an error, got a result".into()),
             (Ok(outputs), Some(expect)) => compare::all(&outputs, expect, &self.keep, self.rtol, self.atol),
@@ -195,7 +203,7 @@ impl<'v> Case<'v> {
     /// An input of any length the operation computes.
     pub(super) fn input<R: Real>(&self, key: &str, len: usize) -> Result<Vec<R>, Failure> {
         let value = self.inputs.get(key).ok_or_else(|| Failure::Malformed(format!("inputs: missing \"{key}\"")))?;
-        Ok(numbers(key, value, len).map_err(Failure::Malformed)?.into_iter().map(R::narrow).collect())
+        Ok(numbers(key, value, len).map_err(Failure::Unfit)?.into_iter().map(R::narrow).collect())
     }
 
     /// Whether an optional input is there.
@@ -206,12 +214,6 @@ impl<'v> Case<'v> {
     /// How many entries an input has; 0 without it.
     pub(super) fn input_len(&self, key: &str) -> usize {
         self.inputs.get(key).and_then(Value::as_array).map_or(0, Vec::len)
-    }
-
-    /// The first kept entry of each row, 0 for a row without any.
-    pub(super) fn first_kept<R: Real>(&self, values: &[R]) -> Vec<R> {
-        let rows = self.keep.chunks(self.cols.max(1)).zip(values.chunks(self.cols.max(1)));
-        rows.map(|(keep, values)| keep.iter().position(|&keep| keep).map_or(R::zero(), |first| values[first])).collect()
     }
 
     /// One entry per token slot.
@@ -228,7 +230,7 @@ impl<'v> Case<'v> {
                 if f64::from(id) == x {
                     Ok(id)
                 } else {
-                    Err(Failure::Malformed(format!("{key}: expected whole numbers, got {x}")))
+                    Err(Failure::Unfit(format!("{key}: expected whole numbers, got {x}")))
                 }
             })
             .collect()
@@ -247,10 +249,26 @@ impl<'v> Case<'v> {
         self.params.get(key)
     }
 
+    /// The first of several names that a parameter goes by; `None` too if it is `null`, which means the default.
+    fn set(&self, keys: &[&str]) -> Option<&'v Value> {
+        let found: Vec<_> = keys.iter().filter_map(|key| self.param(key)).collect();
+        found.into_iter().find(|value| !value.is_null())
+    }
+
+    /// Parameters that others of the same family read; this one may carry them unread.
+    pub(super) fn family(&self, keys: &[&str]) {
+        self.set(keys);
+    }
+
     pub(super) fn number(&self, key: &str, default: Option<f64>) -> Result<f64, Failure> {
-        match self.param(key) {
+        self.number_of(&[key], default)
+    }
+
+    pub(super) fn number_of(&self, keys: &[&str], default: Option<f64>) -> Result<f64, Failure> {
+        let key = keys[0];
+        match self.set(keys) {
             Some(value) => {
-                number(value).ok_or_else(|| Failure::Malformed(format!("{key}: expected a number, got {value}")))
+                number(value).ok_or_else(|| Failure::Unfit(format!("{key}: expected a number, got {value}")))
             }
             None => default.ok_or_else(|| Failure::Malformed(format!("params: missing \"{key}\""))),
         }
@@ -261,24 +279,29 @@ impl<'v> Case<'v> {
         if f64::from(x as u32) == x {
             Ok(x as u32)
         } else {
-            Err(Failure::Malformed(format!("{key}: expected a whole number, got {x}")))
+            Err(Failure::Unfit(format!("{key}: expected a whole number, got {x}")))
         }
     }
 
     pub(super) fn flag(&self, key: &str, default: bool) -> Result<bool, Failure> {
-        match self.param(key) {
-            Some(value) => {
-                value.as_bool().ok_or_else(|| Failure::Malformed(format!("{key}: expected true or false, got {value}")))
-            }
+        match self.set(&[key]).map(|value| (value, number(value))) {
             None => Ok(default),
+            Some((_, Some(x))) if x == 0.0 || x == 1.0 => Ok(x == 1.0),
+            Some((value, _)) => Err(Failure::Unfit(format!("{key}: expected true or false, got {value}"))),
+        }
+    }
+
+    /// A text, or a number as one would write it in a text.
+    pub(super) fn spelled(&self, key: &str) -> Result<String, Failure> {
+        match self.set(&[key]) {
+            Some(value @ Value::Number(_)) => Ok(value.to_string()),
+            _ => self.text(key, "").map(str::to_owned),
         }
     }
 
     pub(super) fn text(&self, key: &str, default: &'static str) -> Result<&'v str, Failure> {
-        match self.param(key) {
-            Some(value) => {
-                value.as_str().ok_or_else(|| Failure::Malformed(format!("{key}: expected a name, got {value}")))
-            }
+        match self.set(&[key]) {
+            Some(value) => value.as_str().ok_or_else(|| Failure::Unfit(format!("{key}: expected a name, got {value}"))),
             None => Ok(default),
         }
     }

@@ -51,6 +51,7 @@ pub(super) fn all(
         let (_, got) = outputs
             .iter()
             .find(|(name, _)| name == key)
+            .or_else(|| outputs.iter().find(|(name, _)| *name == plain_name(key)))
             .ok_or_else(|| format!("expect: unknown output \"{key}\" (there are: {})", known()))?;
         let deviation = match got {
             Output::Scalar(got) => {
@@ -64,6 +65,18 @@ pub(super) fn all(
         largest = largest.max(deviation);
     }
     Ok(largest)
+}
+
+/// The name of an output that a framework logs under another.
+fn plain_name(key: &str) -> &str {
+    match key.trim_start_matches("actor/").trim_start_matches("critic/") {
+        "pg_loss" | "vf_loss" => "loss",
+        "pg_clipfrac" | "vf_clipfrac" | "clip_ratio/region_mean" => "clip_fraction",
+        "pg_clipfrac_lower" => "clip_fraction_lower",
+        "ppo_kl" => "kl",
+        "vespo/phi_seq_mean" => "phi_mean",
+        other => other,
+    }
 }
 
 fn lists(

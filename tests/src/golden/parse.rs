@@ -29,14 +29,17 @@ pub(super) fn dense_ids(value: &Value, rows: usize) -> Result<Vec<u32>, String> 
         .collect())
 }
 
-/// A JSON number, or one of the strings that stand for what JSON cannot say.
+/// A JSON number, one of the strings that stand for what JSON cannot say, or a truth value as 0 or 1.
 pub(super) fn number(value: &Value) -> Option<f64> {
-    match value.as_str() {
-        Some("nan") => Some(f64::NAN),
-        Some("inf") => Some(f64::INFINITY),
-        Some("-inf") => Some(f64::NEG_INFINITY),
-        Some(_) => None,
-        None => value.as_f64(),
+    match value {
+        Value::Bool(truth) => Some(f64::from(u8::from(*truth))),
+        Value::String(text) => match text.to_ascii_lowercase().as_str() {
+            "nan" => Some(f64::NAN),
+            "inf" | "+inf" | "infinity" => Some(f64::INFINITY),
+            "-inf" | "-infinity" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => value.as_f64(),
     }
 }
 

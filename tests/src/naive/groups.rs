@@ -79,8 +79,11 @@ pub fn length_weighted_baseline(tokens: Tokens<'_>, groups: &[u32], scores: &[f6
 /// Centred, times samples over samples that scored.
 pub fn gpg_advantage(groups: &[u32], scores: &[f64], config: &GpgConfig) -> Vec<f64> {
     let scored = scores.iter().filter(|&&score| score != 0.0).count();
-    let factor = scores.len() as f64 / scored.max(1) as f64;
-    let factor = if config.factor == FactorPrecision::Single { f64::from(factor as f32) } else { factor };
+    let (all, scored) = (scores.len() as f64, scored.max(1) as f64);
+    let factor = match config.factor {
+        FactorPrecision::Exact => all / scored,
+        FactorPrecision::Single => f64::from(1.0 / scored as f32 * all as f32),
+    };
     centred(groups, scores, config.singleton).into_iter().map(|centred| factor * centred / config.norm).collect()
 }
 

@@ -1,7 +1,7 @@
 use tokenwise::{
     advantage::{
-        self, AttentionInput, Center, GaeConfig, GaeInput, GaeOutput, GroupConfig, GroupScale, MonteCarloInput,
-        MonteCarloOutput, ReturnsConfig, ReturnsInput,
+        self, AttentionInput, Center, GaeConfig, GaeInput, GaeOutput, GroupConfig, GroupScale, Level, MonteCarloInput,
+        MonteCarloOutput, NormalizeConfig, ReturnsConfig, ReturnsInput,
     },
     profile::ScoreSlots,
     Moments,
@@ -86,6 +86,7 @@ pub(super) fn monte_carlo_advantage<R: Number>(case: &Case<'_>) -> Ran {
 
 /// One score per sequence, counted as the profile counts.
 pub(super) fn scores<R: Number>(case: &Case<'_>) -> Result<Vec<R>, Failure> {
+    case.family(&["norm_by_std"]);
     let rewards = case.tokens::<R>("rewards")?;
     let batch = if case.conventions.score_slots == ScoreSlots::All { case.whole_batch()? } else { case.batch()? };
     let mut scores = vec![R::zero(); case.rows];
@@ -103,7 +104,12 @@ pub(super) fn laid_on_tokens<R: Number>(case: &Case<'_>, per_sequence: &[R]) -> 
 pub(super) fn grpo<R: Number>(case: &Case<'_>) -> Ran {
     let scores = scores::<R>(case)?;
     let groups = case.groups()?;
-    let scale = if case.flag("norm_by_std", true)? { GroupScale::StandardDeviation } else { GroupScale::Unit };
+    let scale = match case.text("scale", if case.flag("norm_by_std", true)? { "group" } else { "none" })? {
+        "group" => GroupScale::StandardDeviation,
+        "batch" => GroupScale::BatchDeviation,
+        "none" => GroupScale::Unit,
+        other => return Err(Failure::Unfit(format!("scale: expected group, batch or none, got \"{other}\""))),
+    };
     let config = GroupConfig { scale, ..case.conventions.group() };
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
     advantage::group_relative(&groups, &scores, &config, &mut scratch, &mut out)?;
@@ -115,5 +121,11 @@ pub(super) fn rloo<R: Number>(case: &Case<'_>) -> Ran {
     let groups = case.groups()?;
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
     advantage::leave_one_out(&groups, &scores, &case.conventions.leave_one_out(), &mut scratch, &mut out)?;
+    if case.flag("normalize", false)? {
+        let config =
+            NormalizeConfig { mean: Level::Batch, deviation: Level::Batch, epsilon: 1e-4, ..Default::default() };
+        let raw = out.clone();
+        advantage::normalize_scores(&groups, &raw, &config, &mut scratch, &mut out)?;
+    }
     laid_on_tokens(case, &out)
 }

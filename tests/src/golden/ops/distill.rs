@@ -4,9 +4,9 @@ use serde_json::Value;
 use tokenwise::{
     divergence::KlInput,
     loss::{
-        self, BypassConfig, BypassForm, BypassOutput, DualClip, ForwardKlTopKConfig, ForwardKlTopKInput,
-        ForwardKlTopKOutput, IwOpdConfig, IwOpdInput, JsdConfig, JsdInput, KlLossConfig, OpdLossConfig, OpdLossInput,
-        OpdRoute, PpoConfig, ReinforceConfig, TopKIds, TopKInput, TopKJsdConfig, TopKRest,
+        self, BypassConfig, BypassForm, BypassOutput, ForwardKlTopKConfig, ForwardKlTopKInput, ForwardKlTopKOutput,
+        IwOpdConfig, IwOpdInput, JsdConfig, JsdInput, KlLossConfig, OpdLossConfig, OpdLossInput, OpdRoute, PpoConfig,
+        ReinforceConfig, TopKIds, TopKInput, TopKJsdConfig, TopKRest,
     },
     policy::{self, PolicyConfig, TopKGradientInput, TopKLogitsInput},
     rollout::{
@@ -68,8 +68,8 @@ pub(super) fn opd_loss<R: Number>(case: &Case<'_>) -> Ran {
         route,
         clip_low: case.number("clip_low", Some(0.2))?,
         clip_high: case.number("clip_high", Some(0.2))?,
-        dual_clip: case.profile.default_dual_clip().map_or(DualClip::Off, |bound| case.profile.dual_clip(bound)),
-        divisor: case.profile.divisor(),
+        dual_clip: case.conventions.ppo().dual_clip,
+        divisor: case.conventions.divisor,
         ..default
     };
     with_aggregate(case, "aggregate", |aggregate| {
@@ -236,7 +236,7 @@ fn capped<R: Number>(case: &Case<'_>) -> Result<Vec<R>, Failure> {
 }
 
 pub(super) fn bypass_mode<R: Number>(case: &Case<'_>) -> Ran {
-    let divisor = case.profile.divisor();
+    let divisor = case.conventions.divisor;
     let bound = WeightBound::Truncate { upper: case.number("upper", Some(2.0))? };
     let level = match case.param("level").and_then(Value::as_str) {
         None => None,
@@ -254,7 +254,7 @@ pub(super) fn bypass_mode<R: Number>(case: &Case<'_>) -> Ran {
         let form = if reinforce {
             BypassForm::Reinforce(ReinforceConfig { aggregate, divisor })
         } else {
-            let dual_clip = case.profile.dual_clip(3.0);
+            let dual_clip = case.conventions.dual_clip(3.0);
             BypassForm::PpoClip(PpoConfig { dual_clip, aggregate, divisor, ..Default::default() })
         };
         let len = input.log_probs.len();

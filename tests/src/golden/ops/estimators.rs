@@ -1,7 +1,7 @@
 use serde_json::Value;
 use tokenwise::{
     advantage::{self, *},
-    Moments,
+    Moments, Profile,
 };
 
 use super::advantage::{laid_on_tokens, scores};
@@ -105,21 +105,36 @@ pub(super) fn gpg_advantage<R: Number>(case: &Case<'_>) -> Ran {
 
 pub(super) fn gdpo<R: Number>(case: &Case<'_>) -> Ran {
     let groups = case.groups()?;
-    let weights = match case.param("weights") {
+    let weights = match case.param("weights").filter(|value| !value.is_null()) {
         Some(Value::Array(list)) => {
-            numbers("weights", &Value::Array(list.clone()), list.len()).map_err(Failure::Malformed)?
+            numbers("weights", &Value::Array(list.clone()), list.len()).map_err(Failure::Unfit)?
         }
-        Some(other) => return Err(Failure::Malformed(format!("weights: expected a list, got {other}"))),
+        Some(other) => return Err(Failure::Unfit(format!("weights: expected a list, got {other}"))),
         None => vec![1.0; case.input_len("reward_sources") / case.rows.max(1)],
     };
     let sources = case.input::<R>("reward_sources", weights.len() * case.rows)?;
     let config = case.conventions.gdpo();
     let (mut moments, mut scores) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
+    let input = GdpoInput { sources: &sources, weights: &weights };
+    if case.profile == Some(Profile::Trl1_16) {
+        return decoupled_by_trl(case, input, &config.group);
+    }
     let scratch = GdpoScratch { moments: &mut moments, scores: &mut scores };
     let mut out = zeros(case);
-    let input = GdpoInput { sources: &sources, weights: &weights };
     advantage::gdpo(&case.batch()?, &groups, input, &config, scratch, &mut out)?;
     Ok(vec![("advantages", Output::tokens(out))])
+}
+
+/// TRL normalises the sums over the sequences of the batch, not over their tokens.
+fn decoupled_by_trl<R: Number>(case: &Case<'_>, input: GdpoInput<'_, R>, group: &GroupConfig) -> Ran {
+    let groups = case.groups()?;
+    let (mut scratch, mut sums) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
+    decoupled_scores(&groups, input, group, &mut scratch, &mut sums)?;
+    let config =
+        NormalizeConfig { mean: Level::Batch, deviation: Level::Batch, epsilon: group.epsilon, ..Default::default() };
+    let mut out = vec![R::zero(); case.rows];
+    normalize_scores(&groups, &sums, &config, &mut scratch, &mut out)?;
+    laid_on_tokens(case, &out)
 }
 
 pub(super) fn reinforce_plus_plus<R: Number>(case: &Case<'_>) -> Ran {

@@ -29,7 +29,7 @@ pub(super) fn with_aggregate(case: &Case<'_>, key: &str, with: impl FnOnce(Aggre
             loss::group_tokens(&case.batch()?, &groups, &mut tokens)?;
             AggregateMode::PromptMean { groups, tokens: &tokens }
         }
-        _ => return Err(Failure::Malformed(format!("{key}: unknown mode \"{name}\""))),
+        _ => return Err(Failure::Unfit(format!("{key}: unknown mode \"{name}\""))),
     };
     let mut aggregate = case.conventions.aggregate(mode);
     // an extension of the format: the counts of the whole step
@@ -67,6 +67,18 @@ pub(super) fn with_policy_input<R: Number>(
     case: &Case<'_>,
     with: impl FnOnce(PolicyLossInput<'_, R>, Aggregate<'_>) -> Ran,
 ) -> Ran {
+    case.family(&[
+        "clip_low",
+        "clip_high",
+        "dual_clip",
+        "tau_pos",
+        "tau_neg",
+        "ratio",
+        "kl_coef",
+        "beta",
+        "lower",
+        "upper",
+    ]);
     let (log_probs, old_log_probs) = (case.tokens::<R>("log_probs")?, case.tokens::<R>("old_log_probs")?);
     let advantages = case.tokens::<R>("advantages")?;
     let weights = if case.has_input("rollout_weights") { Some(case.tokens::<R>("rollout_weights")?) } else { None };

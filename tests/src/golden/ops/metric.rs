@@ -1,6 +1,9 @@
 use tokenwise::{
     divergence::KlInput,
-    metric::{self, AnalysisInput, ClipConfig, ExplainedVarianceConfig, ExplainedVarianceInput, PairInput, RatioInput},
+    metric::{
+        self, AnalysisInput, ClipConfig, ExplainedVarianceConfig, ExplainedVarianceInput, PairInput, RatioInput,
+        VarianceProxyInput,
+    },
     Error, Spread,
 };
 
@@ -70,4 +73,42 @@ pub(super) fn analysis<R: Number>(case: &Case<'_>) -> Ran {
     let rewards = case.tokens("rewards")?;
     let input = AnalysisInput { old_log_probs: &old_log_probs, advantages: &advantages, rewards: &rewards };
     Ok(metric::analysis(&case.batch()?, input)?.entries().map(|(key, value)| (key, Output::Scalar(value))).into())
+}
+
+/// One number per sequence, or each sequence by itself.
+pub(super) fn rows<R: Number>(case: &Case<'_>) -> Ran {
+    let (x, batch) = (case.tokens::<R>("x")?, case.batch()?);
+    let mut out = vec![R::zero(); if case.op == "row_normalize" { x.len() } else { case.rows }];
+    match case.op {
+        "row_sums" => metric::row_sums(&batch, &x, &mut out)?,
+        "row_means" => metric::row_means(&batch, &x, case.conventions.divisor, &mut out)?,
+        _ => {
+            metric::row_normalize(&batch, &x, case.number("floor", Some(1e-8))?, &mut out)?;
+            return Ok(vec![("out", Output::tokens(out))]);
+        }
+    }
+    Ok(vec![("out", Output::entries(out))])
+}
+
+pub(super) fn quantile<R: Number>(case: &Case<'_>) -> Ran {
+    Ok(value(metric::quantile(&case.batch()?, &case.tokens::<R>("x")?, case.number("level", None)?)?))
+}
+
+pub(super) fn effective_sample_size<R: Number>(case: &Case<'_>) -> Ran {
+    Ok(value(metric::effective_sample_size(&case.batch()?, &case.tokens::<R>("weights")?)?))
+}
+
+pub(super) fn variance_proxy<R: Number>(case: &Case<'_>) -> Ran {
+    let (old_log_probs, sum_pi_squared) = (case.tokens::<R>("old_log_probs")?, case.tokens("sum_pi_squared")?);
+    let advantages = case.tokens("advantages")?;
+    let weights = if case.has_input("rollout_weights") { Some(case.tokens("rollout_weights")?) } else { None };
+    let input = VarianceProxyInput {
+        old_log_probs: &old_log_probs,
+        sum_pi_squared: &sum_pi_squared,
+        advantages: &advantages,
+        weights: weights.as_deref(),
+    };
+    let norm = case.number("gradient_norm", None)?;
+    let proxy = metric::variance_proxy(&case.batch()?, input, norm, case.conventions.divisor)?;
+    Ok(proxy.entries().map(|(key, value)| (key, Output::Scalar(value))).into())
 }

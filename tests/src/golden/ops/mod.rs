@@ -5,12 +5,15 @@ mod distill;
 mod divergence;
 mod estimators;
 mod loss;
+mod masks;
 mod metric;
 mod metric_sets;
+mod peers;
 mod policy;
 mod policy_loss;
 mod reward;
 mod rollout;
+mod shaping;
 
 use super::case::{Case, Failure, Number, Ran};
 
@@ -88,6 +91,30 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "reduce_metrics" => metric_sets::reduce_metrics(case),
         "trl_metrics" => metric_sets::trl_metrics::<R>(case),
         "openrlhf_metrics" => metric_sets::openrlhf_metrics::<R>(case),
+        "kl_importance_weighted" => divergence::kl_importance_weighted::<R>(case),
+        "kl_in_scores" => shaping::kl_in_scores::<R>(case),
+        "repetition_penalty" => shaping::repetition_penalty::<R>(case),
+        "stop_properly_penalty" => shaping::stop_properly_penalty::<R>(case),
+        "clipped_rewards" => shaping::clipped_rewards::<R>(case),
+        "reward_scale_clip" => shaping::reward_scale_clip::<R>(case),
+        "n_step_returns" => peers::n_step_returns::<R>(case),
+        "retrace" => peers::retrace::<R>(case),
+        "normalize_scores" => peers::normalize_scores::<R>(case),
+        "max_rl" => peers::max_rl::<R>(case),
+        "adaptive_kl" => peers::adaptive_kl(case),
+        "rollout_gate" => masks::rollout_gate::<R>(case),
+        "off_policy_sequence_mask" => masks::off_policy_sequence_mask::<R>(case),
+        "kl_mask" => masks::kl_mask::<R>(case),
+        "m2po_mask" => masks::m2po_mask::<R>(case),
+        "high_entropy_mask" => masks::high_entropy_mask::<R>(case),
+        "response_mask_from_eos" => masks::response_mask_from_eos(case),
+        "probability_difference" => masks::probability_difference::<R>(case),
+        "dynamic_sampling_filter" => masks::dynamic_sampling_filter::<R>(case),
+        "pf_ppo_weights" => masks::pf_ppo_weights::<R>(case),
+        "row_sums" | "row_means" | "row_normalize" => metric::rows::<R>(case),
+        "quantile" => metric::quantile::<R>(case),
+        "effective_sample_size" => metric::effective_sample_size::<R>(case),
+        "variance_proxy" => metric::variance_proxy::<R>(case),
         other => Err(Failure::Malformed(format!("op: unknown operation \"{other}\""))),
     }
 }

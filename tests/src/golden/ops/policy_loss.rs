@@ -6,7 +6,7 @@ use tokenwise::{
         self, Aggregate, AggregateMode, CispoConfig, ClipCovConfig, DppoConfig, DroConfig, GmpoConfig, GspoConfig,
         KlCovConfig, LuspoConfig, PolicyLoss, PolicyLossInput, ReinforceConfig, SapoConfig, ToprConfig, VespoConfig,
     },
-    Batch, Layout, Mask, Profile,
+    Batch, Error, Layout, Mask, Profile,
 };
 
 use super::loss::with_policy_input;
@@ -195,16 +195,29 @@ pub(super) fn vespo<R: Number>(case: &Case<'_>) -> Ran {
     })
 }
 
-/// The sign of a sequence's score is that of its first kept advantage where the case gives no scores.
+/// Where the case gives no scores, the sign of each advantage stands for that of the score.
 pub(super) fn topr<R: Number>(case: &Case<'_>) -> Ran {
     with_policy_input::<R>(case, |input, aggregate| {
-        let scores = match case.has_input("scores") {
-            true => case.input("scores", case.rows)?,
-            false => case.first_kept(input.advantages),
+        let (batch, config) = (case.batch()?, ToprConfig { aggregate, ..Default::default() });
+        let run = |scores: &[R]| {
+            let mut grad = vec![R::zero(); input.log_probs.len()];
+            let loss = loss::topr(&batch, input, scores, &config, &mut grad)?;
+            Ok::<_, Error>((loss, grad))
         };
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = ToprConfig { aggregate, ..Default::default() };
-        let loss = loss::topr(&case.batch()?, input, &scores, &config, &mut grad)?;
+        let (loss, grad) = if case.has_input("scores") {
+            run(&case.input("scores", case.rows)?)?
+        } else {
+            let ((_, mut grad), (_, bad)) = (run(&vec![R::one(); case.rows])?, run(&vec![R::zero(); case.rows])?);
+            // the loss of a token is its gradient times log π, so the losses follow from the gradients
+            let mut loss = 0.0;
+            for (slot, _) in batch.mask().as_slice().iter().enumerate().filter(|(_, keep)| **keep) {
+                if input.advantages[slot] <= R::zero() {
+                    grad[slot] = bad[slot];
+                }
+                loss += (grad[slot] * input.log_probs[slot]).widen();
+            }
+            (loss, grad)
+        };
         Ok(vec![("loss", Output::Scalar(loss)), ("grad", Output::tokens(grad))])
     })
 }

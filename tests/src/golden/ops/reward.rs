@@ -24,7 +24,7 @@ pub(super) fn shape_rewards<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn kl_in_reward<R: Number>(case: &Case<'_>) -> Ran {
     let scores = case.tokens::<R>("scores")?;
     let (old, reference) = (case.tokens("old_log_probs")?, case.tokens("ref_log_probs")?);
-    let beta = case.number("beta", None)?;
+    let beta = case.number("beta", Some(case.conventions.kl_reward_beta))?;
     let config = KlRewardConfig { beta, kl: estimator(case)?, ..case.conventions.kl_reward() };
     let mut out = vec![R::zero(); scores.len()];
     let input = KlInRewardInput { scores: &scores, old_log_probs: &old, ref_log_probs: &reference };

@@ -9,27 +9,41 @@ use crate::golden::{
 };
 
 /// Both sets of log-probabilities.
-fn log_probs<R: Number>(case: &Case<'_>) -> Result<[Vec<R>; 2], Failure> {
+pub(super) fn log_probs<R: Number>(case: &Case<'_>) -> Result<[Vec<R>; 2], Failure> {
     Ok([case.tokens("old_log_probs")?, case.tokens("rollout_log_probs")?])
 }
 
-fn input<R>([old_log_probs, rollout_log_probs]: &[Vec<R>; 2]) -> RolloutInput<'_, R> {
+pub(super) fn input<R>([old_log_probs, rollout_log_probs]: &[Vec<R>; 2]) -> RolloutInput<'_, R> {
     RolloutInput { old_log_probs, rollout_log_probs }
+}
+
+/// `threshold` is verl's own spelling; else `upper` alone truncates, `lower` and `upper` mask or, by `mode`, clamp.
+fn weight_bound(case: &Case<'_>) -> Result<WeightBound, Failure> {
+    if case.param("threshold").is_some() {
+        return Ok(rollout::parse_weight_bound(&case.spelled("threshold")?)?);
+    }
+    let upper = case.number("upper", Some(2.0))?;
+    let lower = case.number("lower", Some(f64::NAN))?;
+    let mode = case.text("mode", if lower.is_nan() { "truncate" } else { "mask" })?;
+    Ok(match mode {
+        "truncate" if lower.is_nan() => WeightBound::Truncate { upper },
+        "truncate" => WeightBound::Clamp { lower, upper },
+        "mask" => WeightBound::Zero { lower: if lower.is_nan() { 0.0 } else { lower }, upper },
+        _ => return Err(Failure::Unfit(format!("mode: expected truncate or mask, got \"{mode}\""))),
+    })
 }
 
 pub(super) fn rollout_is<R: Number>(case: &Case<'_>) -> Ran {
     let log_probs = log_probs::<R>(case)?;
-    let upper = case.number("upper", Some(2.0))?;
-    let bound = match case.param("lower") {
-        None => WeightBound::Truncate { upper },
-        Some(value) if value.is_null() => WeightBound::Truncate { upper },
-        Some(_) => WeightBound::Zero { lower: case.number("lower", None)?, upper },
-    };
+    let bound = weight_bound(case)?;
     let config = RolloutConfig {
         level: match case.text("level", "token")? {
             "token" => RolloutLevel::Token,
             "sequence" => RolloutLevel::Sequence,
-            other => return Err(Failure::Malformed(format!("level: expected token or sequence, got \"{other}\""))),
+            "geometric" => RolloutLevel::Geometric,
+            other => {
+                return Err(Failure::Unfit(format!("level: expected token, sequence or geometric, got \"{other}\"")))
+            }
         },
         bound,
         normalize: if case.flag("batch_normalize", false)? { BatchNormalize::ByLevel } else { BatchNormalize::Off },
@@ -47,8 +61,8 @@ pub(super) fn rollout_is<R: Number>(case: &Case<'_>) -> Ran {
 pub(super) fn rollout_rejection<R: Number>(case: &Case<'_>) -> Ran {
     let log_probs = log_probs::<R>(case)?;
     let mut criteria = [Criterion::default(); RejectionOption::ALL.len()];
-    let (options, thresholds) = (case.text("options", "")?, case.text("thresholds", "")?);
-    let count = rollout::parse_rejection(options, thresholds, &mut criteria)?;
+    let (options, thresholds) = (case.text("options", "")?, case.spelled("thresholds")?);
+    let count = rollout::parse_rejection(options, &thresholds, &mut criteria)?;
     let config = case.conventions.rejection(&criteria[..count]);
     let mut keep = vec![false; case.rows * case.cols];
     rollout::rollout_rejection(&case.batch()?, input(&log_probs), &config, &mut keep)?;
