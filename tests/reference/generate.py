@@ -17,7 +17,20 @@ import fixture16
 import fixture16_catalogue
 import golden
 import worked
-from suites import advantage, divergence, estimators, loss, metric, policy, policy_losses, reward, rollout, textbook
+from suites import (
+    advantage,
+    control,
+    divergence,
+    dual_game,
+    estimators,
+    loss,
+    metric,
+    policy,
+    policy_losses,
+    reward,
+    rollout,
+    textbook,
+)
 
 SUITES = (
     policy,
@@ -30,6 +43,8 @@ SUITES = (
     rollout,
     metric,
     textbook,
+    dual_game,
+    control,
     fixture16,
     fixture16_catalogue,
     worked,
@@ -45,6 +60,8 @@ def sources() -> dict[str, str]:
     return named | {
         "torch": f"{torch_version}, float64",
         "textbook": f"textbook, {torch_version}",
+        "equations": f"the equations in plain {torch_version}, autograd, float64",
+        "steps": "the equations step by step in Python floats",
         "seed": f"seed 000 pseudo-code, {torch_version}, float64 and float32",
         "fixture": "formulas fixture (verl 0.9.1, float32)",
         "owner": "owner document, recomputed",

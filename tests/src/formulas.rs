@@ -164,6 +164,11 @@ formulas! {
         Topr "topr" Golden::Ops(&["topr"]), REDUCTION;
         Gvpo "gvpo" Golden::None("no installed framework has it; held to the textbook and to finite differences"), REDUCTION;
         PositiveNll "positive_nll" Golden::None("no installed framework has it; held to the textbook and to finite differences"), REDUCTION;
+        TokenWeights "token_weights" Golden::Ops(&["dual_game"]), CHEAP;
+        AdvantageJump "advantage_jump" Golden::Ops(&["dual_game"]), CHEAP;
+        StructuralWeights "structural_weights" Golden::Ops(&["dual_game"]), REDUCTION;
+        TrieComplexity "trie_complexity" Golden::Ops(&["dual_game"]), ORDER;
+        DualGame "dual_game" Golden::Ops(&["dual_game"]), REDUCTION;
         ValueLoss "value_loss" Golden::Ops(&["value_loss"]), REDUCTION;
         EntropyBonus "entropy_bonus" Golden::Ops(&["entropy_bonus"]), REDUCTION;
     }

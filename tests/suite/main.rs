@@ -10,8 +10,10 @@
 mod advantage;
 mod baselines;
 mod case;
+mod control;
 mod coverage;
 mod divergence;
+mod dual_game;
 mod errors;
 mod golden;
 mod groups;

@@ -50,11 +50,12 @@ macro_rules! plain_config {
 // below the macros, which they use
 mod advantage;
 mod aggregate;
+mod control;
 mod loss;
 mod reward;
 mod rollout;
 
-pub(crate) use {advantage::*, aggregate::*, loss::*, reward::*, rollout::*};
+pub(crate) use {advantage::*, aggregate::*, control::*, loss::*, reward::*, rollout::*};
 
 plain_config! {
     policy -> PolicyConfig { "temperature" => temperature by number_or }

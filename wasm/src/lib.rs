@@ -27,4 +27,5 @@ mod rollout;
 mod state;
 
 pub use batch::Batch;
+pub use control::{DualGame, EntropyBudget, LinearKl};
 pub use state::{Histogram, RoleBaselines, RunningMoments};

@@ -1,5 +1,6 @@
 //! **Stage 5 of 7 — loss.**
 
+mod dual_game;
 mod policy;
 
 use tokenwise::loss as core;
@@ -14,6 +15,8 @@ use crate::{
     export::export,
     object::object,
 };
+
+pub(crate) use dual_game::OwnedWeight;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("loss.ts");

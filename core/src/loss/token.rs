@@ -53,7 +53,7 @@ pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
 
 /// A rollout weight multiplies loss and gradient of its token; it is a constant.
 #[inline(always)]
-fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [f64; 4]) {
+pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [f64; 4]) {
     let loss = token.loss * omega;
     let gradient = token.slope * omega * w;
     // a NaN loss has a NaN gradient, whatever the comparisons said

@@ -4,6 +4,7 @@
 #![no_main]
 
 mod advantages;
+mod dual_games;
 mod groups;
 mod losses;
 mod metrics;
@@ -20,7 +21,7 @@ use tokenwise::{Batch, Layout, Mask};
 use reader::Reader;
 
 /// Every part gets bytes of its own: an input runs one of them, so that a short one reaches all.
-const PARTS: [fn(&mut Reader<'_>, &Batch<'_>); 9] = [
+const PARTS: [fn(&mut Reader<'_>, &Batch<'_>); 10] = [
     policies::run,
     rewards::run,
     advantages::run,
@@ -30,6 +31,7 @@ const PARTS: [fn(&mut Reader<'_>, &Batch<'_>); 9] = [
     losses::run,
     sequence_losses::run,
     metrics::run,
+    dual_games::run,
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -14,6 +14,7 @@ mod advantage_trace;
 mod cases;
 mod control;
 mod divergence;
+mod dual_game;
 mod hash;
 mod inputs;
 mod loss;
@@ -151,6 +152,11 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "topr": tokens(loss_sequence::topr),
         "vespo": tokens(loss_sequence::vespo),
         "positive_nll": tokens(loss_sequence::positive_nll),
+        "token_weights": tokens(dual_game::token_weights),
+        "advantage_jump": tokens(dual_game::advantage_jump),
+        "structural_weights": tokens(dual_game::structural_weights),
+        "trie_complexity": tokens(dual_game::trie_complexity),
+        "dual_game": tokens(dual_game::dual_game),
 
         "mean": tokens(metric::mean),
         "variance": tokens(metric::variance),
@@ -170,5 +176,8 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
 
         "fixed_kl": tokens(control::fixed_kl),
         "adaptive_kl": tokens(control::adaptive_kl),
+        "linear_kl": tokens(dual_game::linear_kl),
+        "entropy_budget": tokens(dual_game::entropy_budget),
+        "dual_game_step": tokens(dual_game::dual_game_step),
     }
 }

@@ -10,6 +10,7 @@ pub mod advantage;
 pub mod baselines;
 pub mod covariance_loss;
 pub mod divergence;
+pub mod dual_game;
 pub mod groups;
 pub mod loss;
 pub mod masks;

@@ -1,5 +1,6 @@
 //! The table: one row a function.
 
+mod dual_game;
 mod estimators;
 mod policy_losses;
 mod returns;
@@ -11,6 +12,7 @@ mod totals;
 use tokenwise::Error;
 
 use super::Function;
+use dual_game::*;
 use estimators::*;
 use policy_losses::*;
 use returns::*;
@@ -112,6 +114,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     needs_one("topr", topr),
     any("gvpo", gvpo),
     any("positive_nll", positive_nll),
+    any("token_weights", token_weights),
+    any("advantage_jump", advantage_jump),
+    any("structural_weights", structural_weights),
+    any("trie_complexity", trie_complexity),
+    needs_one("dual_game", dual_game),
     needs_one("value_loss", value_loss),
     needs_one("entropy_bonus", entropy_bonus),
     needs_one("mean", mean),

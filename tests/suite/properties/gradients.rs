@@ -1,5 +1,6 @@
 //! Every gradient is the slope of its value: central differences in `f64`, away from the bounds where there is none.
 
+mod dual_game;
 mod kl_weighted;
 mod policy_losses;
 

@@ -1,6 +1,7 @@
 //! Where two formulas meet: the limits that the docs promise.
 
 mod advantage;
+mod dual_game;
 mod groups;
 mod loss;
 mod metric;

@@ -1,7 +1,9 @@
 //! The operations by name.
 
 mod advantage;
+mod control;
 mod divergence;
+mod dual_game;
 mod estimators;
 mod loss;
 mod metric;
@@ -9,6 +11,7 @@ mod policy;
 mod policy_loss;
 mod reward;
 mod rollout;
+mod spelling;
 
 use super::case::{Case, Failure, Number, Ran};
 
@@ -63,6 +66,7 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "topr" => policy_loss::topr::<R>(case),
         "clip_cov" => policy_loss::clip_cov::<R>(case),
         "kl_cov" => policy_loss::kl_cov::<R>(case),
+        "dual_game" => dual_game::dual_game::<R>(case),
         "value_loss" => loss::value_loss::<R>(case),
         "entropy_bonus" => loss::entropy_bonus::<R>(case),
         "rollout_is" => rollout::rollout_is::<R>(case),
@@ -75,6 +79,9 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "kl_means" => metric::kl_means::<R>(case),
         "clip_fractions" => metric::clip_fractions::<R>(case),
         "analysis" => metric::analysis::<R>(case),
+        "adaptive_kl" => control::adaptive_kl(case),
+        "linear_kl" => control::linear_kl(case),
+        "entropy_budget" => control::entropy_budget(case),
         other => Err(Failure::Malformed(format!("op: unknown operation \"{other}\""))),
     }
 }
