@@ -19,8 +19,10 @@ import golden
 import worked
 from suites import (
     advantage,
+    control,
     distill,
     divergence,
+    dual_game,
     estimators,
     filters,
     loss,
@@ -51,6 +53,8 @@ SUITES = (
     small,
     trl_groups,
     textbook,
+    dual_game,
+    control,
     fixture16,
     fixture16_catalogue,
     worked,
@@ -66,6 +70,8 @@ def sources() -> dict[str, str]:
     return named | {
         "torch": f"{torch_version}, float64",
         "textbook": f"textbook, {torch_version}",
+        "equations": f"the equations in plain {torch_version}, autograd, float64",
+        "steps": "the equations step by step in Python floats",
         "seed": f"seed 000 pseudo-code, {torch_version}, float64 and float32",
         "fixture": "formulas fixture (verl 0.9.1, float32)",
         "owner": "owner document, recomputed",

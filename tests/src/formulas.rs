@@ -175,6 +175,11 @@ formulas! {
         IwOpd "iw_opd" Golden::Ops(&["iw_opd"]), REDUCTION;
         RefKl "ref_kl" Golden::None("prime-rl is not installed with the peers; held to the textbook and to finite differences"), REDUCTION;
         MixedKlTopk "mixed_kl_topk" Golden::None("NeMo-RL is not installed with the peers; held to the textbook and to finite differences"), REDUCTION;
+        TokenWeights "token_weights" Golden::Ops(&["dual_game"]), CHEAP;
+        AdvantageJump "advantage_jump" Golden::Ops(&["dual_game"]), CHEAP;
+        StructuralWeights "structural_weights" Golden::Ops(&["dual_game"]), REDUCTION;
+        TrieComplexity "trie_complexity" Golden::Ops(&["dual_game"]), ORDER;
+        DualGame "dual_game" Golden::Ops(&["dual_game"]), REDUCTION;
         ValueLoss "value_loss" Golden::Ops(&["value_loss"]), REDUCTION;
         EntropyBonus "entropy_bonus" Golden::Ops(&["entropy_bonus"]), REDUCTION;
     }

@@ -10,9 +10,11 @@
 mod advantage;
 mod baselines;
 mod case;
+mod control;
 mod coverage;
 mod distill;
 mod divergence;
+mod dual_game;
 mod errors;
 mod golden;
 mod groups;

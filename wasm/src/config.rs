@@ -65,12 +65,13 @@ macro_rules! loss_config {
 // below the macros, which they use
 mod advantage;
 mod aggregate;
+mod control;
 mod distill;
 mod loss;
 mod reward;
 mod rollout;
 
-pub(crate) use {advantage::*, aggregate::*, distill::*, loss::*, reward::*, rollout::*};
+pub(crate) use {advantage::*, aggregate::*, control::*, distill::*, loss::*, reward::*, rollout::*};
 
 plain_config! {
     policy -> PolicyConfig { "temperature" => temperature by number_or }

@@ -1,4 +1,6 @@
-//! **Stage 7 of 7 — control.** The controllers hold nothing but their price, so here the price goes in and comes out.
+//! **Stage 7 of 7 — control.** The controllers that hold nothing but their price have it go in and come out; the others are objects.
+
+mod machines;
 
 use tokenwise::control as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
@@ -12,6 +14,10 @@ use crate::{
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("control.ts");
+#[wasm_bindgen(typescript_custom_section)]
+const MACHINES: &str = include_str!("control/machines.ts");
+
+pub use machines::{DualGame, EntropyBudget, LinearKl};
 
 export! {
     fixed_kl(beta, kl, samples) => fixedKl;

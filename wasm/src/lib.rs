@@ -28,4 +28,5 @@ mod rollout;
 mod state;
 
 pub use batch::Batch;
+pub use control::{DualGame, EntropyBudget, LinearKl};
 pub use state::{Histogram, RoleBaselines, RunningMoments};

@@ -1,6 +1,7 @@
 //! **Stage 5 of 7 — loss.**
 
 mod distill;
+mod dual_game;
 mod policy;
 
 use tokenwise::loss as core;
@@ -15,6 +16,8 @@ use crate::{
     export::export,
     object::object,
 };
+
+pub(crate) use dual_game::OwnedWeight;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("loss.ts");

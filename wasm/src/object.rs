@@ -152,7 +152,7 @@ impl<'a> Fields<'a> {
 
 /// Reads an enum whose variants have fields: `kind` says which variant, the other keys are its numbers. None for `undefined`.
 #[inline(never)]
-pub(crate) fn tagged(parameter: &str, value: &JsValue, kinds: &[(&str, &[&str])]) -> Result<Option<(usize, [f64; 4])>> {
+pub(crate) fn tagged(parameter: &str, value: &JsValue, kinds: &[(&str, &[&str])]) -> Result<Option<(usize, [f64; 5])>> {
     if value.is_undefined() {
         return Ok(None);
     }
@@ -163,7 +163,7 @@ pub(crate) fn tagged(parameter: &str, value: &JsValue, kinds: &[(&str, &[&str])]
     };
     let keys = kinds.get(kind).map_or(&[] as &[&str], |&(_, keys)| keys);
     Fields::config(parameter, value, &[&["kind"], keys].concat())?;
-    let mut numbers = [0.0; 4];
+    let mut numbers = [0.0; 5];
     for (number, key) in numbers.iter_mut().zip(keys) {
         *number = fields.number(key)?;
     }

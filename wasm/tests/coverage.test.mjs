@@ -28,7 +28,7 @@ const single = ["group_tokens", "pf_ppo_indices", "response_mask_from_eos", "par
 const internal = ["optimal_baseline_columns"];
 // types with methods of their own, and what stands for them
 const states = {
-  FixedKl: "fixedKl", AdaptiveKl: "adaptiveKl", RoleBaseline: "RoleBaselines", Histogram: "Histogram",
+  FixedKl: "fixedKl", LinearKl: "LinearKl", EntropyBudget: "EntropyBudget", DualGame: "DualGame", AdaptiveKl: "adaptiveKl", RoleBaseline: "RoleBaselines", Histogram: "Histogram",
   RunningMoments: "RunningMoments", Moments: "moments", CoMoments: "coMoments", Analysis: "analysisSums", Batch: "Batch",
   Reduction: "reduceMetric",
 };

@@ -122,3 +122,37 @@ test("running moments take in either precision", () => {
   assert.deepEqual({ count, mean, variance }, { count: 4, mean: 4, variance: 5 });
   assert.ok(Math.abs(running.std - Math.sqrt(20 / 3)) < 1e-12);
 });
+
+test("the controllers go on from step to step, and clones go their own way", () => {
+  const linear = new tokenwise.LinearKl({ beta: 0.5, target: 0.25, learningRate: 0.5 });
+  assert.equal(linear.update(0.75), 0.75);
+  const clone = linear.clone();
+  assert.equal(linear.update(-9), 1e-6);
+  assert.equal(clone.beta, 0.75);
+  assert.throws(() => linear.update(NaN), { code: "config", parameter: "kl" });
+  assert.throws(() => new tokenwise.LinearKl({ learningRate: 0 }), { code: "config" });
+  assert.throws(() => new tokenwise.LinearKl({ rate: 1 }), { parameter: "config" });
+
+  const budget = new tokenwise.EntropyBudget({ learningRate: 0.5, source: { kind: "warm-up", steps: 1, rho: 0.5 } });
+  const warm = budget.update({ step: 0, whSum: 8, tokenCount: 4 });
+  assert.deepEqual([warm.lambda, warm.budget, warm.warmUpFinished], [0, null, true]);
+  const report = budget.update({ step: 1, whSum: 6, tokenCount: 4 });
+  assert.deepEqual([report.lambda, report.budget, report.usageRatio, budget.lambda], [0.25, 4, 1.5, 0.25]);
+  assert.throws(() => budget.update({ step: 2, whSum: 6, tokenCount: 0 }), { code: "config", parameter: "token_count" });
+});
+
+test("the dual game measures a batch and moves both prices", () => {
+  const batch = tokenwise.Batch.padded(1, 3, Uint8Array.of(1, 0, 1));
+  const game = new tokenwise.DualGame({ kl: { beta: 0.5, target: 0 }, budget: { source: { kind: "given", b0: 0 }, learningRate: 0.5 } });
+  const input = (Array) => ({
+    oldLogProbs: Array.of(-0.5, NaN, -0.5), refLogProbs: Array.of(-0.5, NaN, -0.5), advantages: Array.of(1, NaN, -1), rewards: Array.of(0, NaN, 1),
+  });
+  const report = game.clone().step(batch, input(Float64Array));
+  assert.equal(report.beta, 0.5);
+  assert.equal(report.lambda, 0.5 * report.budget.whPerToken);
+  assert.equal(report.entries["dual_game/lambda"], report.lambda);
+  assert.equal(game.lambda, 0);
+  assert.ok(Math.abs(game.step(batch, input(Float32Array)).lambda - report.lambda) < 1e-6);
+  assert.ok(game.lambda > 0);
+  assert.throws(() => game.step(batch, { ...input(Float32Array), weight: "structural" }), { code: "type", parameter: "structural" });
+});

@@ -94,6 +94,13 @@ export const states: number[] = [
   histogram.quantile(0.5), histogram.count, running.update(double).std, running.count, running.mean, running.variance, running.std,
   baselines.clone().values.length,
 ];
+const linear = new tokenwise.LinearKl({ follow: { length: 5 } });
+const budget = new tokenwise.EntropyBudget({ schedule: { kind: "exponential", alpha: 1, totalSteps: 10 }, lambdaMax: null });
+const game = new tokenwise.DualGame({ kl: { target: 0.05 }, budget: { guard: "on", source: { kind: "given", b0: 1 } } });
+export const prices: (number | null | undefined)[] = [
+  linear.update(0.1), linear.beta, linear.clone().target, budget.update({ step: 0, whSum: 1, tokenCount: 2 }).usageRatio, budget.clone().lambda,
+  game.step(batch, { oldLogProbs: single, advantages: single, rewards: single }).entries["dual_game/lambda"], game.clone().beta, game.lambda,
+];
 histogram.free();
 running.free();
 baselines.free();

@@ -24,6 +24,7 @@ use crate::error::{check_finite, check_not_negative, check_positive, Result};
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FixedKl {
     beta: f64,
 }
@@ -58,6 +59,7 @@ impl FixedKl {
 
 /// Where [`AdaptiveKl`] starts and where it wants to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AdaptiveKlConfig {
     /// The first price; not negative, default 0.001.
     pub beta: f64,
@@ -103,6 +105,7 @@ impl Default for AdaptiveKlConfig {
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AdaptiveKl {
     beta: f64,
     target: f64,

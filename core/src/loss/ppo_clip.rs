@@ -203,11 +203,21 @@ impl Clip<f64> {
 }
 
 impl<R: Real> Clip<R> {
+    /// The ratio no lower and no higher than the first clip lets it be; NaN stays NaN.
+    #[inline(always)]
+    pub(super) fn inside(&self, ratio: R) -> R {
+        let inside = if ratio < self.low { self.low } else { ratio };
+        if inside > self.high {
+            self.high
+        } else {
+            inside
+        }
+    }
+
     /// `&` and `|` rather than `&&` and `||`: lanes have no branches.
     #[inline(always)]
     pub(crate) fn token(&self, ratio: R, advantage: R) -> Clipped<R> {
-        let inside = if ratio < self.low { self.low } else { ratio };
-        let inside = if inside > self.high { self.high } else { inside };
+        let inside = self.inside(ratio);
         let negative = advantage < R::zero();
         let above_dual = ratio > self.dual;
         let free = if self.both_signs & above_dual { self.dual } else { ratio };

@@ -5,6 +5,7 @@
 
 mod advantages;
 mod distillations;
+mod dual_games;
 mod groups;
 mod losses;
 mod metrics;
@@ -34,6 +35,7 @@ const PARTS: [fn(&mut Reader<'_>, &Batch<'_>); 10] = [
     distillations::run,
     metrics::run,
     profiles::run,
+    dual_games::run,
 ];
 
 fuzz_target!(|data: &[u8]| {

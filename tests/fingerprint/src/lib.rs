@@ -15,6 +15,7 @@ mod cases;
 mod control;
 mod distill;
 mod divergence;
+mod dual_game;
 mod hash;
 mod inputs;
 mod loss;
@@ -165,6 +166,11 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "iw_opd": tokens(distill::iw_opd),
         "ref_kl": tokens(distill::ref_kl),
         "mixed_kl_topk": vocabulary(distill::mixed_kl_topk),
+        "token_weights": tokens(dual_game::token_weights),
+        "advantage_jump": tokens(dual_game::advantage_jump),
+        "structural_weights": tokens(dual_game::structural_weights),
+        "trie_complexity": tokens(dual_game::trie_complexity),
+        "dual_game": tokens(dual_game::dual_game),
 
         "mean": tokens(metric::mean),
         "variance": tokens(metric::variance),
@@ -189,5 +195,8 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "adaptive_kl": tokens(control::adaptive_kl),
 
         "compare": tokens(profile::compare),
+        "linear_kl": tokens(dual_game::linear_kl),
+        "entropy_budget": tokens(dual_game::entropy_budget),
+        "dual_game_step": tokens(dual_game::dual_game_step),
     }
 }

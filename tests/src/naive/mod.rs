@@ -12,6 +12,7 @@ pub mod covariance_loss;
 pub mod distill;
 pub mod distill_rows;
 pub mod divergence;
+pub mod dual_game;
 pub mod groups;
 pub mod loss;
 pub mod masks;

@@ -1,6 +1,7 @@
 //! The table: one row a function.
 
 mod distill;
+mod dual_game;
 mod estimators;
 mod policy_losses;
 mod profiles;
@@ -15,6 +16,7 @@ use tokenwise::Error;
 
 use super::Function;
 use distill::*;
+use dual_game::*;
 use estimators::*;
 use policy_losses::*;
 use profiles::*;
@@ -130,6 +132,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     needs_one("iw_opd", iw_opd),
     needs_one("ref_kl", ref_kl),
     needs_one("mixed_kl_topk", mixed_kl_topk),
+    any("token_weights", token_weights),
+    any("advantage_jump", advantage_jump),
+    any("structural_weights", structural_weights),
+    any("trie_complexity", trie_complexity),
+    needs_one("dual_game", dual_game),
     needs_one("value_loss", value_loss),
     needs_one("entropy_bonus", entropy_bonus),
     needs_one("mean", mean),

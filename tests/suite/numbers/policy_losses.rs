@@ -4,7 +4,11 @@ use tokenwise::loss::*;
 use tokenwise_tests::generate::{Column, Number, Random};
 
 use super::{stays_in_its_token, stays_in_sums, with_nan, world};
-use crate::{case::Case, policy_loss::*};
+use crate::{
+    case::Case,
+    dual_game::{DualGame, StructuralWeights},
+    policy_loss::*,
+};
 
 const POLICY: [Column; 3] = [Column::LogProbs, Column::OldLogProbs, Column::Advantages];
 
@@ -34,6 +38,8 @@ fn nan_stays() {
     stays::<KlCov>(&POLICY);
     stays::<Gvpo>(&POLICY);
     stays::<Topr>(&[Column::LogProbs, Column::Advantages]);
+    stays::<DualGame>(&POLICY);
+    stays_in_its_token::<StructuralWeights>(&[Column::LogProbs, Column::Advantages, Column::Weights]);
 }
 
 /// A rollout weight is read only where there are any.

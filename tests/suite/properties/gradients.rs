@@ -1,6 +1,7 @@
 //! Every gradient is the slope of its value: central differences in `f64`, away from the bounds where there is none.
 
 mod distill;
+mod dual_game;
 mod kl_weighted;
 mod policy_losses;
 

@@ -2,6 +2,7 @@
 
 mod advantage;
 mod distill;
+mod dual_game;
 mod groups;
 mod loss;
 mod metric;

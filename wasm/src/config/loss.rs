@@ -1,9 +1,10 @@
 //! The configs of the losses, which borrow their aggregation.
 
 use tokenwise::loss::{
-    Aggregate, CispoBounds, CispoConfig, ClipCovConfig, DppoConfig, DroConfig, DualClip, EmptyRows, EntropyBonusConfig,
-    GmpoConfig, GspoConfig, GspoForm, GvpoConfig, KlCovConfig, LuspoConfig, PpoConfig, ReinforceConfig, ReportedKl,
-    SapoConfig, SurrogateConfig, ToprConfig, ValueConfig, ValueFactor, VespoConfig,
+    Aggregate, BranchSpread, BranchValue, CispoBounds, CispoConfig, ClipCovConfig, DppoConfig, DroConfig, DualClip,
+    DualGameConfig, DualGradient, EmptyRows, EntropyBonusConfig, GmpoConfig, GspoConfig, GspoForm, GvpoConfig,
+    KlCovConfig, LuspoConfig, PpoConfig, ReinforceConfig, ReportedKl, SapoConfig, ScoreScope, StructuralConfig,
+    SurrogateConfig, ToprConfig, TrieConfig, TriePrefix, ValueConfig, ValueFactor, VespoConfig,
 };
 use tokenwise::{loss::Counts, Divisor};
 use wasm_bindgen::JsValue;
@@ -15,6 +16,11 @@ use crate::{
 };
 
 choices! {
+    BranchSpread { "variance" => Variance, "inter-quartile-range" => InterQuartileRange, "range" => Range }
+    BranchValue { "mean" => Mean, "median" => Median }
+    DualGradient { "detached" => Detached, "through" => Through }
+    ScoreScope { "batch" => Batch, "sequence" => Sequence }
+    TriePrefix { "any" => Any, "same" => Same }
     EmptyRows { "excluded" => Excluded, "counted" => Counted }
     GspoForm { "sequence" => Sequence, "token" => Token }
     ReportedKl { "bounded" => Bounded, "unbounded" => Unbounded }
@@ -63,6 +69,16 @@ loss_config! {
         "logRatioBound" => log_ratio_bound by nullable_or,
         "divisor" => divisor by choice_or,
     }
+    dual_game -> DualGameConfig {
+        "gamma" => gamma by number_or,
+        "lambda" => lambda by number_or,
+        "beta" => beta by number_or,
+        "clipLow" => clip_low by number_or,
+        "clipHigh" => clip_high by number_or,
+        "gradient" => gradient by choice_or,
+        "logRatioBound" => log_ratio_bound by nullable_or,
+        "divisor" => divisor by choice_or,
+    }
     sapo -> SapoConfig {
         "tauPositive" => tau_positive by number_or,
         "tauNegative" => tau_negative by number_or,
@@ -93,6 +109,18 @@ plain_config! {
         "divisor" => divisor by choice_or,
     }
     luspo -> LuspoConfig { "clipLow" => clip_low by number_or, "clipHigh" => clip_high by number_or }
+    structural -> StructuralConfig {
+        "complexity" => complexity by number_or,
+        "surprisal" => surprisal by number_or,
+        "drift" => drift by number_or,
+        "scope" => scope by choice_or,
+    }
+    trie -> TrieConfig {
+        "prefix" => prefix by choice_or,
+        "value" => value by choice_or,
+        "spread" => spread by choice_or,
+        "minBranchSize" => min_branch_size by size_or,
+    }
     gvpo -> GvpoConfig { "beta" => beta by number_or }
 }
 

@@ -1,8 +1,10 @@
 //! The operations by name.
 
 mod advantage;
+mod control;
 mod distill;
 mod divergence;
+mod dual_game;
 mod estimators;
 mod loss;
 mod masks;
@@ -14,6 +16,7 @@ mod policy_loss;
 mod reward;
 mod rollout;
 mod shaping;
+mod spelling;
 
 use super::case::{Case, Failure, Number, Ran};
 
@@ -75,6 +78,7 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "generalized_jsd" => distill::generalized_jsd::<R>(case),
         "topk_jsd" => distill::topk_jsd::<R>(case),
         "bypass_mode" => distill::bypass_mode::<R>(case),
+        "dual_game" => dual_game::dual_game::<R>(case),
         "value_loss" => loss::value_loss::<R>(case),
         "entropy_bonus" => loss::entropy_bonus::<R>(case),
         "rollout_is" => rollout::rollout_is::<R>(case),
@@ -101,7 +105,6 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "retrace" => peers::retrace::<R>(case),
         "normalize_scores" => peers::normalize_scores::<R>(case),
         "max_rl" => peers::max_rl::<R>(case),
-        "adaptive_kl" => peers::adaptive_kl(case),
         "rollout_gate" => masks::rollout_gate::<R>(case),
         "off_policy_sequence_mask" => masks::off_policy_sequence_mask::<R>(case),
         "kl_mask" => masks::kl_mask::<R>(case),
@@ -115,6 +118,9 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "quantile" => metric::quantile::<R>(case),
         "effective_sample_size" => metric::effective_sample_size::<R>(case),
         "variance_proxy" => metric::variance_proxy::<R>(case),
+        "adaptive_kl" => control::adaptive_kl(case),
+        "linear_kl" => control::linear_kl(case),
+        "entropy_budget" => control::entropy_budget(case),
         other => Err(Failure::Malformed(format!("op: unknown operation \"{other}\""))),
     }
 }

@@ -1,11 +1,10 @@
-//! Estimators that rlax, AReaL and SkyRL have, and the price of KL.
+//! Estimators that rlax, AReaL and SkyRL have.
 
 use tokenwise::{
     advantage::{
         self, Level, MaxRlConfig, MeanDivisor, NStepConfig, NormalizeConfig, Own, RetraceConfig, RetraceInput,
         Singleton, TdInput, TraceCoefficient,
     },
-    control::{AdaptiveKl, AdaptiveKlConfig},
     Moments, Spread,
 };
 
@@ -92,25 +91,4 @@ pub(super) fn max_rl<R: Number>(case: &Case<'_>) -> Ran {
     let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], vec![R::zero(); case.rows]);
     advantage::max_rl(&groups, &scores, &config, &mut scratch, &mut out)?;
     Ok(vec![("scores", Output::entries(out))])
-}
-
-/// The price after each observation. The frameworks have a name of their own for every setting.
-pub(super) fn adaptive_kl(case: &Case<'_>) -> Ran {
-    let key = ["kl", "current_kl", "observations"].into_iter().find(|key| case.has_input(key)).unwrap_or("kl");
-    let observed = case.input::<f64>(key, case.input_len(key))?;
-    let default = AdaptiveKlConfig::default();
-    let config = AdaptiveKlConfig {
-        beta: case.number_of(&["beta", "kl_coef", "init_kl_coef"], Some(default.beta))?,
-        target: case.number_of(&["target", "target_kl"], Some(default.target))?,
-        horizon: case.number_of(&["horizon"], Some(default.horizon))?,
-    };
-    let samples = match ["samples", "n_steps"].into_iter().find(|key| case.has_input(key)) {
-        Some(key) => case.ids(key, observed.len())?,
-        None => vec![case.number_of(&["samples", "n_steps"], Some(case.rows as f64))? as u32; observed.len()],
-    };
-    let mut controller = AdaptiveKl::new(&config)?;
-    let steps = observed.into_iter().zip(samples).map(|(kl, samples)| controller.update(kl, samples));
-    let values = steps.collect::<Result<Vec<_>, _>>()?;
-    let names = ["values", "beta", "kl_coef"];
-    Ok(names.into_iter().map(|name| (name, Output::Entries(values.clone()))).collect())
 }

@@ -1,0 +1,79 @@
+use super::BudgetReport;
+use crate::{
+    loss::DualGameLoss,
+    math::sqrt,
+    metric::{Analysis, Spread},
+};
+
+/// Quantiles over the kept tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TokenQuantiles {
+    /// The median.
+    pub p50: f64,
+    /// Nine tenths are below.
+    pub p90: f64,
+}
+
+/// Everything one step of a [`DualGame`](super::DualGame) found out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DualGameReport {
+    /// The number of the step, from 0.
+    pub step: u64,
+    /// The sums behind the five `analysis/…` keys.
+    pub analysis: Analysis,
+    /// The price of KL for the update to come.
+    pub beta: f64,
+    /// What the budget says; its `lambda` is the price of entropy for the update to come.
+    pub budget: BudgetReport,
+    /// Mean over the kept tokens of the k3 estimate between sampler and reference; none without a reference.
+    pub kl_per_token: Option<f64>,
+    /// Standard deviation of the kept rewards.
+    pub reward_std: f64,
+    /// Of the self-information H, where the distribution was asked for.
+    pub entropy: Option<TokenQuantiles>,
+    /// Of the covariance terms, where the distribution was asked for.
+    pub covariance: Option<TokenQuantiles>,
+    /// What the last update of the policy said, if it was handed in.
+    pub last_update: Option<DualGameLoss>,
+}
+
+impl DualGameReport {
+    /// The price of entropy for the update to come.
+    pub const fn lambda(&self) -> f64 {
+        self.budget.lambda
+    }
+
+    /// `cov / (std(A) · std(log p) + 1e-8)`, deviations divided by n.
+    pub fn correlation(&self) -> f64 {
+        let moments = &self.analysis.moments;
+        let n = moments.count as f64;
+        let covariance = moments.covariance(Spread::Population).unwrap_or(f64::NAN);
+        covariance / (sqrt(moments.m2_x / n) * sqrt(moments.m2_y / n) + 1e-8)
+    }
+
+    /// Every key as a trainer logs it; what is not known in this step is left out.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let (budget, update) = (&self.budget, self.last_update);
+        let measured = self.analysis.entries().map(|(key, value)| (key, Some(value)));
+        let further = [
+            ("analysis/H_p50", self.entropy.map(|quantiles| quantiles.p50)),
+            ("analysis/H_p90", self.entropy.map(|quantiles| quantiles.p90)),
+            ("analysis/cov_p50", self.covariance.map(|quantiles| quantiles.p50)),
+            ("analysis/cov_p90", self.covariance.map(|quantiles| quantiles.p90)),
+            ("analysis/corr", Some(self.correlation())),
+            ("dual_game/lambda", Some(budget.lambda)),
+            ("dual_game/beta", Some(self.beta)),
+            ("dual_game/B_token", budget.budget_per_token),
+            ("dual_game/KL_per_token", self.kl_per_token),
+            ("dual_game/usage_ratio", budget.usage_ratio),
+            ("dual_game/per_token_budget_Bt", budget.budget_per_token),
+            ("dual_game/wH_per_token", Some(budget.wh_per_token)),
+            ("dual_game/token_entropy_mean", Some(self.analysis.entropy_per_token_mean())),
+            ("dual_game/reward_std", Some(self.reward_std)),
+            ("dual_game/token_count", Some(self.analysis.moments.count as f64)),
+            ("dual_game/clipfrac_upper", update.map(|update| update.clip_fraction_upper)),
+            ("dual_game/clipfrac_lower", update.map(|update| update.clip_fraction_lower)),
+        ];
+        measured.into_iter().chain(further).filter_map(|(key, value)| value.map(|value| (key, value)))
+    }
+}

@@ -1,0 +1,244 @@
+use crate::{
+    error::{check_config, check_len, Error, Result},
+    groups::Groups,
+    layout::Batch,
+    real::Real,
+    reduce::{map_row, Sum},
+};
+
+/// What [`trie_complexity`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct TrieInput<'a, R> {
+    /// The emitted tokens.
+    pub tokens: &'a [u32],
+    /// Token rewards; their sum is the score of a sequence.
+    pub rewards: &'a [R],
+}
+
+/// Which responses [`trie_complexity`] compares at a position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TriePrefix {
+    /// All of the group, whatever came before.
+    #[default]
+    Any,
+    /// Only those that are kept in the same earlier slots and have the same tokens there: the exact prefix tree.
+    Same,
+}
+
+/// The number of a branch: of the scores of the responses that took the same token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BranchValue {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their median; of two middle ones the lower.
+    Median,
+}
+
+/// How far the branches are from each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BranchSpread {
+    /// The variance, divided by the number of branches.
+    #[default]
+    Variance,
+    /// The upper quartile less the lower one, linear between neighbours.
+    InterQuartileRange,
+    /// The largest less the smallest.
+    Range,
+}
+
+/// How [`trie_complexity`] compares branches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrieConfig {
+    /// Default [`TriePrefix::Any`].
+    pub prefix: TriePrefix,
+    /// Default [`BranchValue::Mean`].
+    pub value: BranchValue,
+    /// Default [`BranchSpread::Variance`].
+    pub spread: BranchSpread,
+    /// Branches of fewer responses are left out; at least 1, default 1.
+    pub min_branch_size: usize,
+}
+
+impl Default for TrieConfig {
+    fn default() -> Self {
+        Self { prefix: TriePrefix::Any, value: BranchValue::Mean, spread: BranchSpread::Variance, min_branch_size: 1 }
+    }
+}
+
+/// Working memory of [`trie_complexity`]: one entry per sequence, whatever is in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TrieScratch {
+    score: f64,
+    /// The number of the k-th branch, kept in the k-th entry of its part.
+    branch: f64,
+    group: usize,
+    sequence: usize,
+    /// Responses with the same prefix have the same.
+    class: usize,
+    token: Option<u32>,
+}
+
+impl TrieScratch {
+    /// Responses side by side that are to be compared; those that have no token here come first.
+    fn place(&self) -> (usize, usize, Option<u32>) {
+        (self.group, self.class, self.token)
+    }
+}
+
+/// How much the choice of each token decided the score, by what other responses to the same prompt chose there.
+///
+/// ```text
+/// score_i = Σ_t r_t        at position t of a group: branch_k = mean (or median) of the scores of the responses with token k there
+/// C_t = variance (or inter-quartile range, or range) of the branches, if there are at least two different tokens, else 0
+/// ```
+///
+/// Every response of the group that is kept at `t` gets that number. Position `t` is the slot within the sequence.
+///
+/// **Alignment.** Action-aligned in and out.
+///
+/// **Mask.** Dropped slots are never read and get 0; a response takes part at a position only if it is kept there.
+///
+/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `min_branch_size` is 0.
+///
+/// **Reference.** The owner's experiment (BNTO), complexity `Trie` of the structural weight; [`TriePrefix::Same`] is an addition.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{loss::*, Batch, Groups, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(3, 2)?, Mask::new(&[true, true, true, true, true, false]))?;
+/// let input = TrieInput { tokens: &[7, 1, 7, 2, 7, 9], rewards: &[0.0, 1.0, 0.0, 3.0, 5.0, f64::NAN] };
+/// let mut out = [9.0; 6];
+/// let groups = Groups::from_ids(&[0, 0, 0])?;
+/// trie_complexity(&batch, &groups, input, &TrieConfig::default(), &mut [TrieScratch::default(); 3], &mut out)?;
+/// assert_eq!(out, [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]);   // all began with 7; then 1 gave 1 and 2 gave 3
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn trie_complexity<R: Real>(
+    batch: &Batch<'_>,
+    groups: &Groups<'_>,
+    input: TrieInput<'_, R>,
+    config: &TrieConfig,
+    scratch: &mut [TrieScratch],
+    out: &mut [R],
+) -> Result<()> {
+    if groups.sequences() != batch.sequences() {
+        return Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
+    }
+    check_len("tokens", input.tokens, batch.tokens())?;
+    check_len("rewards", input.rewards, batch.tokens())?;
+    check_len("scratch", scratch, batch.sequences())?;
+    check_len("out", out, batch.tokens())?;
+    let size = config.min_branch_size;
+    check_config("min_branch_size", "at least 1", size as f64, size > 0)?;
+
+    out.fill(R::zero());
+    let mut longest = 0;
+    for (((sequence, row), group), entry) in batch.rows().enumerate().zip(groups.ids()).zip(scratch.iter_mut()) {
+        let [score] = map_row(&row, [input.rewards], [], |[reward]| ([], [reward.widen()]));
+        *entry = TrieScratch { score, group, sequence, ..Default::default() };
+        longest = longest.max(row.last_kept().map_or(0, |last| last + 1));
+    }
+    for t in 0..longest {
+        for entry in scratch.iter_mut() {
+            let (start, len) = batch.layout().row(entry.sequence);
+            let kept = t < len && batch.mask().as_slice()[start + t];
+            entry.token = kept.then(|| input.tokens[start + t]);
+        }
+        // scores within a branch ascend, so that its sum does not depend on the order of the sequences
+        scratch.sort_unstable_by(|a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
+        let mut begin = 0;
+        while begin < scratch.len() {
+            let first = scratch[begin];
+            let same = |entry: &TrieScratch| {
+                entry.token.is_some() == first.token.is_some()
+                    && (entry.group, entry.class) == (first.group, first.class)
+            };
+            let end = begin + scratch[begin..].iter().take_while(|entry| same(entry)).count();
+            if first.token.is_some() {
+                let part = &mut scratch[begin..end];
+                let complexity = R::narrow(spread(part, config));
+                for entry in part {
+                    out[batch.layout().row(entry.sequence).0 + t] = complexity;
+                }
+            }
+            begin = end;
+        }
+        if config.prefix == TriePrefix::Same {
+            let (mut class, mut before) = (0, None);
+            for entry in scratch.iter_mut() {
+                class += usize::from(before.is_some_and(|before| before != entry.place()));
+                before = Some(entry.place());
+                entry.class = class;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Compares the branches of responses sorted by token and score.
+fn spread(part: &mut [TrieScratch], config: &TrieConfig) -> f64 {
+    let (mut branches, mut tokens, mut begin) = (0, 0, 0);
+    while begin < part.len() {
+        let token = part[begin].token;
+        let size = part[begin..].iter().take_while(|entry| entry.token == token).count();
+        tokens += 1;
+        if size >= config.min_branch_size {
+            let members = &part[begin..begin + size];
+            let value = match config.value {
+                BranchValue::Mean => mean(members, |entry| entry.score),
+                // what is not a number has no place in an order
+                BranchValue::Median => members
+                    .iter()
+                    .find(|entry| entry.score.is_nan())
+                    .map_or(members[(size - 1) / 2].score, |entry| entry.score),
+            };
+            part[branches].branch = value;
+            branches += 1;
+        }
+        begin += size;
+    }
+    if tokens < 2 || branches < 2 {
+        return 0.0;
+    }
+    let part = &mut part[..branches];
+    if let Some(entry) = part.iter().find(|entry| entry.branch.is_nan()) {
+        return entry.branch;
+    }
+    // a few branches, and only their numbers may move: the responses stay where they are
+    for i in 1..branches {
+        let mut k = i;
+        while k > 0 && part[k].branch < part[k - 1].branch {
+            let larger = part[k - 1].branch;
+            part[k - 1].branch = part[k].branch;
+            part[k].branch = larger;
+            k -= 1;
+        }
+    }
+    match config.spread {
+        BranchSpread::Variance => {
+            let center = mean(part, |entry| entry.branch);
+            mean(part, |entry| (entry.branch - center) * (entry.branch - center))
+        }
+        BranchSpread::InterQuartileRange => quantile(part, 0.75) - quantile(part, 0.25),
+        BranchSpread::Range => part[branches - 1].branch - part[0].branch,
+    }
+}
+
+fn mean(entries: &[TrieScratch], number: impl Fn(&TrieScratch) -> f64) -> f64 {
+    let mut sum = Sum::default();
+    for entry in entries {
+        sum.add(number(entry));
+    }
+    sum.value() / entries.len() as f64
+}
+
+/// Linear between neighbours of numbers in ascending order.
+fn quantile(sorted: &[TrieScratch], level: f64) -> f64 {
+    let place = level * (sorted.len() - 1) as f64;
+    let (low, share) = (place as usize, place - (place as usize) as f64);
+    let (here, next) = (sorted[low].branch, sorted[(low + 1).min(sorted.len() - 1)].branch);
+    here + share * (next - here)
+}
