@@ -60,9 +60,9 @@ def verl() -> Iterator[Case]:
             name=f"{item.name}-{dtype}",
             profile=verl_ops.PROFILE,
             dtype=dtype,
-            # a variance of two near numbers, and of one token over 1e-5
-            rtol=1e-8 if dtype == "f64" else 1e-4,
-            atol=1e-10 if dtype == "f64" else 2e-5,
+            # differences of sums in single precision
+            rtol=None if dtype == "f64" else 1e-4,
+            atol=None if dtype == "f64" else 2e-5,
         )
 
 
