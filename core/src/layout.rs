@@ -114,7 +114,7 @@ impl<'a> Batch<'a> {
     /// [`Error::Length`] if the mask has not one entry per token slot.
     pub fn new(layout: Layout<'a>, mask: Mask<'a>) -> Result<Self> {
         check_len("mask", mask.0, layout.tokens())?;
-        let kept = mask.0.iter().filter(|&&keep| keep).count();
+        let kept = count(mask.0);
         Ok(Self { layout, mask, kept })
     }
 
@@ -159,6 +159,11 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// How many are kept; in steps whose count fits a byte.
+fn count(keep: &[bool]) -> usize {
+    keep.chunks(128).fold(0, |all, step| all + usize::from(step.iter().fold(0, |count, &keep| count + u8::from(keep))))
+}
+
 /// One sequence of a batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<'a> {
@@ -184,13 +189,23 @@ impl Row<'_> {
     /// Kept tokens in it.
     #[inline]
     pub(crate) fn kept(&self) -> usize {
-        self.keep.iter().filter(|&&keep| keep).count()
+        count(self.keep)
     }
 
     /// Index within the row of its last kept token.
     #[inline]
     pub(crate) fn last_kept(&self) -> Option<usize> {
-        self.keep.iter().rposition(|&keep| keep)
+        // the padding in steps that are compared as a whole
+        let mut end = self.keep.len();
+        while end > 0 {
+            let start = end.saturating_sub(64);
+            let step = &self.keep[start..end];
+            if step.iter().fold(false, |any, &keep| any | keep) {
+                return step.iter().rposition(|&keep| keep).map(|last| start + last);
+            }
+            end = start;
+        }
+        None
     }
 }
 

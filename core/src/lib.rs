@@ -37,6 +37,7 @@ mod groups;
 mod layout;
 mod order;
 mod real;
+mod recursion;
 mod reduce;
 mod simd;
 mod statistics;

@@ -23,6 +23,12 @@ pub trait Real: Sealed + FloatCore + NumAssign + Default + Debug + Display + Sen
     fn widen(self) -> f64;
     #[doc(hidden)]
     fn own_exp(self) -> Self;
+    /// The least argument of [`Real::own_exp_near`].
+    #[doc(hidden)]
+    const NEAR: Self;
+    /// `own_exp` for arguments from [`Real::NEAR`] to 0.
+    #[doc(hidden)]
+    fn own_exp_near(self) -> Self;
     #[doc(hidden)]
     fn own_ln(self) -> Self;
     #[doc(hidden)]
@@ -41,6 +47,11 @@ impl Real for f32 {
     #[inline(always)]
     fn own_exp(self) -> Self {
         math::exp_f32(self)
+    }
+    const NEAR: Self = math::NEAR_F32;
+    #[inline(always)]
+    fn own_exp_near(self) -> Self {
+        math::exp_near_f32(self)
     }
     #[inline(always)]
     fn own_ln(self) -> Self {
@@ -64,6 +75,11 @@ impl Real for f64 {
     #[inline(always)]
     fn own_exp(self) -> Self {
         math::exp_f64(self)
+    }
+    const NEAR: Self = math::NEAR_F64;
+    #[inline(always)]
+    fn own_exp_near(self) -> Self {
+        math::exp_near_f64(self)
     }
     #[inline(always)]
     fn own_ln(self) -> Self {

@@ -10,12 +10,16 @@
 //!
 //! Dropped slots add `+0`, so padding on the right changes no bit: padded and packed agree.
 
+use core::array;
+
 use crate::{layout::Row, real::Real};
 
 /// Virtual lanes. 16 rather than 8: arrays of 8 were seen to fall back to scalar code on some targets.
 pub(crate) const LANES: usize = 16;
 /// Slots whose sum is taken in plain `f64` lanes before it enters the compensated sum.
 const BLOCK: usize = 1024;
+/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`].
+const CHUNK: usize = 64;
 
 /// A compensated (Neumaier) sum in `f64`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,65 +75,105 @@ pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
 
 /// Applies `token` to every kept token of one sequence: `INS` inputs, `OUTS` outputs, `SUMS` sums.
 ///
-/// Slices are the sequence's parts and have the length of `row.keep`. Dropped slots get 0 in every output.
+/// Slices are those of the batch. Dropped slots get 0 in every output.
 #[inline(always)]
 pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
     inputs: [&[R]; INS],
-    mut outputs: [&mut [R]; OUTS],
+    outputs: [&mut [R]; OUTS],
     token: impl Fn([R; INS]) -> ([R; OUTS], [f64; SUMS]),
+) -> [f64; SUMS] {
+    fold_row(row, inputs, outputs, token)
+}
+
+/// As [`map_row`], with terms of a type of their own: with those of `R` the lanes of an `f32` formula are twice as many as with
+/// `f64`. They are summed in `f64` all the same.
+///
+/// The loop over a chunk is a plain one, without masks, sums, branches or bounds to check: the form that compilers vectorise.
+#[inline(always)]
+pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
+    row: &Row<'_>,
+    inputs: [&[R]; INS],
+    mut outputs: [&mut [R]; OUTS],
+    token: impl Fn([R; INS]) -> ([R; OUTS], [T; SUMS]),
 ) -> [f64; SUMS] {
     let inputs = inputs.map(|input| row.of(input));
     let mut outputs = outputs.each_mut().map(|output| row.of_mut(output));
-    let mut sums = [Sum::default(); SUMS];
+    let mut selected = [[R::zero(); CHUNK]; INS];
+    let (mut results, mut terms) = ([[R::zero(); CHUNK]; OUTS], [[T::zero(); CHUNK]; SUMS]);
+    let (mut sums, mut lanes) = ([Sum::default(); SUMS], [[0.0; LANES]; SUMS]);
     let mut start = 0;
     while start < row.keep.len() {
-        let end = row.keep.len().min(start + BLOCK);
-        let mut lanes = [[0.0; LANES]; SUMS];
-        let mut slot = start;
-        while slot + LANES <= end {
-            step(row.keep, &inputs, &mut outputs, slot, LANES, &mut lanes, &token);
-            slot += LANES;
+        let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
+        let slots = start..start + keep.len();
+        let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
+        let whole = kept == CHUNK;
+        if kept > 0 {
+            for (input, selected) in inputs.iter().zip(&mut selected).filter(|_| !whole) {
+                // select on the way in, so that nothing of a dropped slot enters any arithmetic
+                select(keep, &input[slots.clone()], selected);
+            }
+            let views: [&[R; CHUNK]; INS] = array::from_fn(|i| match inputs[i][slots.clone()].try_into() {
+                Ok(input) if whole => input,
+                _ => &selected[i],
+            });
+            for slot in 0..CHUNK {
+                let (out, term) = token(array::from_fn(|i| views[i][slot]));
+                (0..OUTS).for_each(|o| results[o][slot] = out[o]);
+                (0..SUMS).for_each(|s| terms[s][slot] = term[s]);
+            }
+            for (terms, lanes) in terms.iter_mut().zip(&mut lanes) {
+                if !whole {
+                    drop_terms(keep, terms);
+                }
+                add_lanes(terms, lanes);
+            }
         }
-        if slot < end {
-            step(row.keep, &inputs, &mut outputs, slot, end - slot, &mut lanes, &token);
+        for (output, result) in outputs.iter_mut().zip(&results) {
+            let output = &mut output[slots.clone()];
+            match <&mut [R; CHUNK]>::try_from(&mut *output) {
+                Ok(output) if whole => *output = *result,
+                _ if kept > 0 => select(keep, result, output),
+                _ => output.fill(R::zero()),
+            }
         }
-        for (sum, lanes) in sums.iter_mut().zip(lanes) {
-            sum.add(tree(lanes));
+        start += keep.len();
+        if start % BLOCK == 0 || start == row.keep.len() {
+            for (sum, lanes) in sums.iter_mut().zip(&mut lanes) {
+                sum.add(tree(*lanes));
+                *lanes = [0.0; LANES];
+            }
         }
-        start = end;
     }
     sums.map(Sum::value)
 }
 
-/// `live` slots from `slot` on, one lane each; the remaining lanes add nothing.
+/// What is kept of `from`, and 0 elsewhere.
 #[inline(always)]
-fn step<R: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
-    keep: &[bool],
-    inputs: &[&[R]; INS],
-    outputs: &mut [&mut [R]; OUTS],
-    slot: usize,
-    live: usize,
-    lanes: &mut [[f64; LANES]; SUMS],
-    token: &impl Fn([R; INS]) -> ([R; OUTS], [f64; SUMS]),
-) {
-    let keep = &keep[slot..slot + live];
-    let inputs = inputs.map(|input| &input[slot..slot + live]);
-    let mut results = [[R::zero(); LANES]; OUTS];
-    for lane in 0..live {
-        let kept = keep[lane];
-        // select on the way in, so that nothing of a dropped slot enters any arithmetic
-        let (out, terms) = token(inputs.map(|input| if kept { input[lane] } else { R::zero() }));
-        for (result, out) in results.iter_mut().zip(out) {
-            result[lane] = if kept { out } else { R::zero() };
-        }
-        for (lanes, term) in lanes.iter_mut().zip(terms) {
-            lanes[lane] += if kept { term } else { 0.0 };
+fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
+    for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
+        *to = if keep { from } else { R::zero() };
+    }
+}
+
+/// Dropped and missing slots add +0, which changes no lane: none is ever −0.
+#[inline(always)]
+fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
+    for (term, &keep) in terms.iter_mut().zip(keep) {
+        *term = if keep { *term } else { R::zero() };
+    }
+    terms[keep.len()..].fill(R::zero());
+}
+
+#[inline(always)]
+fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
+    let mut sums = *lanes;
+    for terms in terms.chunks_exact(LANES) {
+        for lane in 0..LANES {
+            sums[lane] += terms[lane].widen();
         }
     }
-    for (output, result) in outputs.iter_mut().zip(results) {
-        output[slot..slot + live].copy_from_slice(&result[..live]);
-    }
+    *lanes = sums;
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::{
     layout::{Batch, Row},
     math::sqrt,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, map_row, Sum},
     simd::multiversion,
 };
 
@@ -71,8 +71,7 @@ impl Moments {
     /// [`Error::Length`] if `values` does not fit `batch`. An empty mask is not an error: the count is 0.
     pub fn of<R: Real>(batch: &Batch<'_>, values: &[R]) -> Result<Self> {
         check_len("values", values, batch.tokens())?;
-        let joint = CoMoments::of_two(batch, values, values);
-        Ok(Self { count: joint.count, mean: joint.mean_x, m2: joint.m2_x })
+        Ok(moments(batch, values))
     }
 
     /// Joins the moments of two disjoint sets of numbers.
@@ -233,13 +232,34 @@ impl CoMoments {
 }
 
 multiversion! {
+    /// As [`co_moments`] for a single quantity.
+    fn moments<R: Real>(batch: &Batch<'_>, x: &[R]) -> Moments {
+        let (mut all, mut sum) = (Moments::default(), Sum::default());
+        for row in batch.rows() {
+            let [row_sum] = fold_row(&row, [x], [], |[x]| ([], [x]));
+            let count = row.kept();
+            if count > 0 {
+                let mean = row_sum / count as f64;
+                let [m2] = map_row(&row, [x], [], |[x]| ([], [(x.widen() - mean) * (x.widen() - mean)]));
+                all.merge(&Moments { count: count as u64, mean, m2 });
+            }
+            sum.add(row_sum);
+        }
+        if all.count > 0 {
+            all.mean = sum.value() / all.count as f64;
+        }
+        all
+    }
+}
+
+multiversion! {
     /// Sequence by sequence: the means, then the deviations from them, then merged. The means of all come from the plain sums,
     /// which are closer to the true mean than merged ones.
     fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> CoMoments {
         let mut all = CoMoments::default();
         let (mut sum_x, mut sum_y) = (Sum::default(), Sum::default());
         for row in batch.rows() {
-            let [row_x, row_y] = map_row(&row, [x, y], [], |[x, y]| ([], [x.widen(), y.widen()]));
+            let [row_x, row_y] = fold_row(&row, [x, y], [], |[x, y]| ([], [x, y]));
             all.merge(&CoMoments::of_row(&row, x, y, row_x, row_y));
             sum_x.add(row_x);
             sum_y.add(row_y);

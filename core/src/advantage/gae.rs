@@ -3,6 +3,7 @@ use crate::{
     error::{check_len, check_unit, Result},
     layout::{Batch, Row},
     real::Real,
+    recursion::{run, Lanes, Recursion},
 };
 
 /// What [`gae`] reads.
@@ -90,15 +91,36 @@ pub fn gae<R: Real>(
     check_gae(batch, &input, config, &output)?;
     let gamma = R::narrow(config.gamma);
     let decay = R::narrow(config.gamma * config.lambda);
-    for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
-        let values = row.of(input.values);
-        let (advantages, returns) = (row.of_mut(output.advantages), row.of_mut(output.returns));
-        row_advantages(&row, &input, bootstrap, (gamma, decay), config.across, |t, advantage| {
-            advantages[t] = advantage.unwrap_or(R::zero());
-            returns[t] = advantage.map_or(R::zero(), |advantage| advantage + values[t]);
-        });
-    }
+    run(
+        batch,
+        Estimate { gamma, decay },
+        [input.rewards, input.values],
+        config.across,
+        |sequence| [input.bootstrap[sequence], R::zero()],
+        [output.advantages, output.returns],
+    );
     Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Estimate<R> {
+    gamma: R,
+    decay: R,
+}
+
+/// The next value and the next advantage are what a token needs of the one after it.
+impl<R: Real> Recursion<R, 2, 2, 2> for Estimate<R> {
+    #[inline(always)]
+    fn kept<V: Lanes<R>>(&self, [reward, value]: [V; 2], [next_value, next_advantage]: [V; 2]) -> ([V; 2], [V; 2]) {
+        let delta = reward + V::all(self.gamma) * next_value - value;
+        let advantage = delta + V::all(self.decay) * next_advantage;
+        ([advantage, advantage + value], [value, advantage])
+    }
+
+    #[inline(always)]
+    fn dropped(&self, [next_value, next_advantage]: [R; 2]) -> [R; 2] {
+        [R::zero(), self.gamma * next_value + self.decay * next_advantage]
+    }
 }
 
 /// The recursion over one sequence: `write` gets every slot, from the last to the first, with `None` where it is dropped.

@@ -2,6 +2,7 @@ use crate::{
     error::{check_len, check_unit, Result},
     layout::{Batch, Row},
     real::Real,
+    recursion::{run, Lanes, Recursion},
 };
 
 /// What a recursion does at a dropped token between two kept ones.
@@ -80,10 +81,24 @@ pub fn discounted_returns<R: Real>(
     check_len("out", out, batch.tokens())?;
     check_unit("gamma", config.gamma)?;
     let gamma = R::narrow(config.gamma);
-    for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
-        row_returns(&row, input.rewards, bootstrap, gamma, config.across, out);
-    }
+    run(batch, Discount(gamma), [input.rewards], config.across, |sequence| [input.bootstrap[sequence]], [out]);
     Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Discount<R>(R);
+
+impl<R: Real> Recursion<R, 1, 1, 1> for Discount<R> {
+    #[inline(always)]
+    fn kept<V: Lanes<R>>(&self, [reward]: [V; 1], [ahead]: [V; 1]) -> ([V; 1], [V; 1]) {
+        let ahead = reward + V::all(self.0) * ahead;
+        ([ahead], [ahead])
+    }
+
+    #[inline(always)]
+    fn dropped(&self, [ahead]: [R; 1]) -> [R; 1] {
+        [self.0 * ahead]
+    }
 }
 
 /// The recursion over one sequence.

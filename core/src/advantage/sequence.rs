@@ -2,7 +2,7 @@ use crate::{
     error::{check_len, Result},
     layout::Batch,
     real::Real,
-    reduce::map_row,
+    reduce::fold_row,
     simd::multiversion,
 };
 
@@ -77,7 +77,7 @@ pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -
 multiversion! {
     fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> () {
         for (row, out) in batch.rows().zip(out) {
-            let [sum] = map_row(&row, [rewards], [], |[x]| ([], [x.widen()]));
+            let [sum] = fold_row(&row, [rewards], [], |[x]| ([], [x]));
             *out = R::narrow(sum);
         }
     }

@@ -138,12 +138,8 @@ pub(super) fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<(
 
 /// As [`whiten`], into the values themselves, with the same bits.
 pub(super) fn whiten_in_place<R: Real>(batch: &Batch<'_>, values: &mut [R], config: &WhitenConfig) -> Result<()> {
-    let rescale = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
-    for row in batch.rows() {
-        for (value, &keep) in row.of_mut(values).iter_mut().zip(row.keep) {
-            *value = if keep { rescale.of(*value) } else { R::zero() };
-        }
-    }
+    let by = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
+    rescale_in_place(batch, by, values);
     Ok(())
 }
 
@@ -188,6 +184,14 @@ multiversion! {
     fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], rescale: Rescale, out: &mut [R]) -> () {
         for row in batch.rows() {
             map_row(&row, [values], [&mut *out], |[x]| ([rescale.of(x)], []));
+        }
+    }
+}
+
+multiversion! {
+    fn rescale_in_place<R: Real>(batch: &Batch<'_>, rescale: Rescale, values: &mut [R]) -> () {
+        for (value, &keep) in values.iter_mut().zip(batch.mask().as_slice()) {
+            *value = if keep { rescale.of(*value) } else { R::zero() };
         }
     }
 }

@@ -1,7 +1,7 @@
 use crate::{
     error::{check_len, Result},
     layout::Batch,
-    math::{exp, exp_remainder},
+    math::{clamp, exp, exp_remainder},
     real::Real,
     reduce::map_row,
     simd::multiversion,
@@ -141,81 +141,132 @@ fn check<R>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &[R]) -> Result<()> {
     check_len("out", out, batch.tokens())
 }
 
-/// The two directions in which verl and OpenRLHF bound K3's exponent `u = −d`, and the bound on values.
-fn bounds<R: Real>(config: &KlConfig) -> (R, R, R) {
-    let (low, high, value) = match (config.bounds, config.estimator) {
-        (KlBounds::K3Only, KlEstimator::K3) => (-20.0, 20.0, 10.0),
-        (KlBounds::Every, KlEstimator::K3) => (f64::NEG_INFINITY, 10.0, 10.0),
-        (KlBounds::Every, _) => (f64::NEG_INFINITY, f64::INFINITY, 10.0),
-        _ => (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY),
-    };
-    (R::narrow(low), R::narrow(high), R::narrow(value))
+/// An estimator with its bounds as numbers; +inf where there is none.
+#[derive(Clone, Copy)]
+pub(crate) struct Kl<R> {
+    estimator: KlEstimator,
+    /// K3's exponent `u = −d` is kept between these: verl and OpenRLHF bound it in different directions.
+    low: R,
+    high: R,
+    /// The value is kept within ±this.
+    most: R,
 }
 
-/// `x` no lower than `low` and no higher than `high`; NaN stays NaN.
-#[inline(always)]
-fn clamp<R: Real>(x: R, low: R, high: R) -> R {
-    let x = if x < low { low } else { x };
-    if x > high {
-        high
-    } else {
-        x
+/// Evaluates an expression in which a [`Kl`] is bound to the name given; compiled once per estimator, so that no loop in it branches
+/// on the estimator.
+macro_rules! by_estimator {
+    ($config:expr, |$kl:ident| $body:expr) => {
+        match $config.estimator {
+            $crate::divergence::KlEstimator::K1 => {
+                let $kl = $crate::divergence::Kl::new($config, $crate::divergence::KlEstimator::K1);
+                $body
+            }
+            $crate::divergence::KlEstimator::Abs => {
+                let $kl = $crate::divergence::Kl::new($config, $crate::divergence::KlEstimator::Abs);
+                $body
+            }
+            $crate::divergence::KlEstimator::K2 => {
+                let $kl = $crate::divergence::Kl::new($config, $crate::divergence::KlEstimator::K2);
+                $body
+            }
+            $crate::divergence::KlEstimator::K3 => {
+                let $kl = $crate::divergence::Kl::new($config, $crate::divergence::KlEstimator::K3);
+                $body
+            }
+        }
+    };
+}
+pub(crate) use by_estimator;
+
+impl<R: Real> Kl<R> {
+    #[inline(always)]
+    pub(crate) fn new(config: &KlConfig, estimator: KlEstimator) -> Self {
+        let (low, high, most) = match (config.bounds, estimator) {
+            (KlBounds::K3Only, KlEstimator::K3) => (-20.0, 20.0, 10.0),
+            (KlBounds::Every, KlEstimator::K3) => (f64::NEG_INFINITY, 10.0, 10.0),
+            (KlBounds::Every, _) => (f64::NEG_INFINITY, f64::INFINITY, 10.0),
+            _ => (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY),
+        };
+        Self { estimator, low: R::narrow(low), high: R::narrow(high), most: R::narrow(most) }
+    }
+
+    #[inline(always)]
+    fn unbounded(&self, d: R) -> R {
+        match self.estimator {
+            KlEstimator::K1 => d,
+            KlEstimator::Abs => d.abs(),
+            KlEstimator::K2 => d * d * R::narrow(0.5),
+            KlEstimator::K3 => exp_remainder(clamp(-d, self.low, self.high)),
+        }
+    }
+
+    /// The estimate for one token.
+    #[inline(always)]
+    pub(crate) fn value(&self, d: R) -> R {
+        clamp(self.unbounded(d), -self.most, self.most)
+    }
+
+    /// Its own gradient.
+    #[inline(always)]
+    fn gradient(&self, d: R) -> R {
+        let gradient = match self.estimator {
+            KlEstimator::K1 => R::one(),
+            KlEstimator::Abs => {
+                let negative = if d < R::zero() { -R::one() } else { R::zero() };
+                if d > R::zero() {
+                    R::one()
+                } else {
+                    negative
+                }
+            }
+            KlEstimator::K2 => d,
+            // beyond the bounds it is 0, and within them the exponent is −d
+            KlEstimator::K3 => R::one() - exp(clamp(-d, self.low, self.high)),
+        };
+        let value = self.unbounded(d);
+        let beyond = (-d < self.low) | (-d > self.high) | (value > self.most) | (value < -self.most);
+        let gradient = if beyond { R::zero() } else { gradient };
+        if d.is_nan() {
+            d
+        } else {
+            gradient
+        }
     }
 }
 
 /// The estimate for one token.
 #[inline(always)]
 pub(crate) fn value_of<R: Real>(config: &KlConfig, d: R) -> R {
-    let (low, high, most) = bounds::<R>(config);
-    let value = match config.estimator {
-        KlEstimator::K1 => d,
-        KlEstimator::Abs => d.abs(),
-        KlEstimator::K2 => d * d * R::narrow(0.5),
-        KlEstimator::K3 => exp_remainder(clamp(-d, low, high)),
-    };
-    clamp(value, -most, most)
+    Kl::new(config, config.estimator).value(d)
 }
 
 #[inline(always)]
 pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
-    if config.gradient == KlGradient::StraightThrough {
-        return d;
+    match config.gradient {
+        KlGradient::StraightThrough => d,
+        KlGradient::Own => Kl::new(config, config.estimator).gradient(d),
     }
-    let (low, high, most) = bounds::<R>(config);
-    let gradient = match config.estimator {
-        KlEstimator::K1 => R::one(),
-        KlEstimator::Abs if d > R::zero() => R::one(),
-        KlEstimator::Abs if d < R::zero() => -R::one(),
-        KlEstimator::Abs => R::zero(),
-        KlEstimator::K2 => d,
-        KlEstimator::K3 => R::one() - exp(-d),
-    };
-    let unbounded = match config.estimator {
-        KlEstimator::K3 => exp_remainder(clamp(-d, low, high)),
-        _ => value_of(&KlConfig { bounds: KlBounds::Unbounded, ..*config }, d),
-    };
-    let beyond = -d < low || -d > high || unbounded > most || unbounded < -most;
-    if d.is_nan() {
-        d
-    } else if beyond {
-        R::zero()
-    } else {
-        gradient
+}
+
+/// Writes a function of `d` at every kept token.
+#[inline(always)]
+fn each<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &mut [R], of: impl Fn(R) -> R) {
+    for row in batch.rows() {
+        map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([of(p - q)], []));
     }
 }
 
 multiversion! {
     fn values<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
-        for row in batch.rows() {
-            map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([value_of(config, p - q)], []));
-        }
+        by_estimator!(config, |kl| each(batch, input, out, |d| kl.value(d)));
     }
 }
 
 multiversion! {
     fn gradients<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
-        for row in batch.rows() {
-            map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([gradient_of(config, p - q)], []));
+        match config.gradient {
+            KlGradient::StraightThrough => each(batch, input, out, |d| d),
+            KlGradient::Own => by_estimator!(config, |kl| each(batch, input, out, |d| kl.gradient(d))),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     layout::Batch,
     math::exp,
     policy::{
-        vocab_row::{block_sums, check_logits, VocabRow, BLOCK},
+        vocab_row::{block_sums, check_logits, Block, Terms, VocabRow, BLOCK},
         Logit, PolicyConfig,
     },
     real::Real,
@@ -148,24 +148,31 @@ impl<R: Real> Pair<R> {
 
     /// p and ln p − ln q of one entry.
     #[inline(always)]
-    fn entry<L: Logit<Compute = R>>(&self, logit: L, ref_logit: L) -> (R, R) {
-        let distance = logit.load() * self.scale - self.policy.max;
-        let ref_distance = ref_logit.load() * self.scale - self.reference.max;
+    fn entry(&self, [z, w]: [R; 2]) -> (R, R) {
+        let (distance, ref_distance) = (z - self.policy.max, w - self.reference.max);
         (exp(distance) * self.inverse_sum, distance - ref_distance - self.log_sums)
     }
 
     #[inline(always)]
     fn divergence<L: Logit<Compute = R>>(&self, logits: &[L], ref_logits: &[L]) -> f64 {
         let mut sum = Sum::default();
-        for (block, ref_block) in logits.chunks(BLOCK).zip(ref_logits.chunks(BLOCK)) {
-            let [part] = block_sums(block, ref_block, |z, w| {
-                let (p, log_ratio) = self.entry(z, w);
-                // 0 · ±inf would be NaN
-                [if p == R::zero() { R::zero() } else { p * log_ratio }]
-            });
+        let (mut block, mut ref_block, mut terms) = (Block::new(), Block::new(), [[R::zero(); BLOCK]; 1]);
+        for (logits, ref_logits) in logits.chunks(BLOCK).zip(ref_logits.chunks(BLOCK)) {
+            block.load(logits, self.scale);
+            ref_block.load(ref_logits, self.scale);
+            let [part] = block_sums([&block, &ref_block], &mut terms, self);
             sum.add(part);
         }
         sum.value()
+    }
+}
+
+impl<R: Real> Terms<R, 2, 1> for Pair<R> {
+    #[inline(always)]
+    fn of(&self, z: [R; 2]) -> [R; 1] {
+        let (p, log_ratio) = self.entry(z);
+        // 0 · ±inf would be NaN
+        [if p == R::zero() { R::zero() } else { p * log_ratio }]
     }
 }
 
@@ -195,7 +202,7 @@ multiversion! {
             let kl = L::Compute::narrow(pair.divergence(logits, ref_logits));
             let g = input.grad_kl[slot] * scale;
             for ((grad, &z), &w) in grad.iter_mut().zip(logits).zip(ref_logits) {
-                let (p, log_ratio) = pair.entry(z, w);
+                let (p, log_ratio) = pair.entry([z.load() * scale, w.load() * scale]);
                 *grad = if p == L::Compute::zero() { L::Compute::zero() } else { g * p * (log_ratio - kl) };
             }
         }

@@ -4,7 +4,7 @@ mod kl_estimate;
 mod kl_exact;
 mod kl_weighted;
 
-pub(crate) use kl_estimate::{gradient_of as kl_slope, value_of as kl_value};
+pub(crate) use kl_estimate::{by_estimator, gradient_of as kl_slope, value_of as kl_value, Kl};
 pub use kl_estimate::{kl_estimate, kl_gradient, KlBounds, KlConfig, KlEstimator, KlGradient, KlInput};
 pub use kl_exact::{kl_exact, kl_exact_gradient, KlExactGradientInput, KlExactInput};
 pub use kl_weighted::{

@@ -3,7 +3,7 @@ use crate::{
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -131,7 +131,7 @@ multiversion! {
         let mut loss = Sum::default();
         for (row, weight) in plan.rows(batch) {
             let rounded = R::narrow(weight);
-            let [sum] = map_row(&row, [losses], [&mut *weights], |[x]| ([rounded], [x.widen()]));
+            let [sum] = fold_row(&row, [losses], [&mut *weights], |[x]| ([rounded], [x]));
             loss.add(weight * sum);
         }
         loss.value()

@@ -159,6 +159,7 @@ pub fn tis_loss<R: Real>(
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
 }
 
+#[derive(Clone, Copy)]
 struct Bounded<R> {
     low: R,
     high: R,

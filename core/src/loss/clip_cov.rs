@@ -84,7 +84,7 @@ pub fn clip_cov<R: Real>(
 ) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
     check_len("selected", selected, batch.tokens())?;
-    let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?.rounded();
+    let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
     let plan = config.aggregate.plan(batch)?;
     Ok(walk(batch, &input, &plan, config.divisor, grad, |slot, log_ratio, advantage| {
         let ratio = exp(log_ratio);
@@ -137,7 +137,7 @@ pub fn clip_cov_selection<R: Real>(
 ) -> Result<usize> {
     input.check(batch, input.log_probs)?;
     check_len("selected", selected, batch.tokens())?;
-    let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?.rounded();
+    let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
     check_config("lower", "at most upper", config.lower, config.lower <= config.upper)?;
     check_unit("ratio", config.ratio)?;
     let center = Center::of(batch, &input, config.divisor);

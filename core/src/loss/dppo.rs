@@ -176,6 +176,7 @@ impl<R: Real> Bounds<R> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct TotalVariation<R>(Bounds<R>);
 
 impl<R: Real> TokenLoss<R> for TotalVariation<R> {
@@ -188,6 +189,7 @@ impl<R: Real> TokenLoss<R> for TotalVariation<R> {
     }
 }
 
+#[derive(Clone, Copy)]
 struct BinaryKl<R>(Bounds<R>);
 
 impl<R: Real> TokenLoss<R> for BinaryKl<R> {

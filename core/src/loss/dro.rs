@@ -67,6 +67,7 @@ pub fn dro<R: Real>(
     Ok(evaluate(batch, input, &Quadratic { beta: R::narrow(config.beta) }, &plan, config.divisor, grad))
 }
 
+#[derive(Clone, Copy)]
 struct Quadratic<R> {
     beta: R,
 }

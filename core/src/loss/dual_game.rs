@@ -10,7 +10,7 @@ use crate::{
     error::{check_len, check_not_negative, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -155,7 +155,7 @@ pub fn dual_game<R: Real>(
         lambda: R::narrow(config.lambda),
         // without a reference there is nothing to leave
         beta: R::narrow(if input.ref_log_probs.is_some() { config.beta } else { 0.0 }),
-        clip: clip.rounded(),
+        clip,
         bound: R::narrow(bound),
         through: config.gradient == DualGradient::Through,
         kind: Kind::of(input.weight, input.ref_log_probs, input.policy.log_probs).0,
@@ -242,7 +242,7 @@ multiversion! {
         for (row, weight) in plan.rows(batch) {
             let w = R::narrow(weight);
             let inputs = [policy.log_probs, policy.old_log_probs, policy.advantages, reference, given, omegas];
-            let mut parts = map_row(&row, inputs, [&mut *grad], |[new, old, advantage, reference, given, omega]| {
+            let mut parts = fold_row(&row, inputs, [&mut *grad], |[new, old, advantage, reference, given, omega]| {
                 let token = game.token(new, old, advantage, reference, given);
                 weighed(token, if weighs { omega } else { R::one() }, w)
             });

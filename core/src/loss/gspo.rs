@@ -100,7 +100,7 @@ pub fn gspo<R: Real>(
         check_positive("log_ratio_cap", cap)?;
     }
     let plan = config.aggregate.plan(batch)?;
-    let [loss, held, kl] = evaluate(batch, input, &clip.rounded(), cap, config.form, &plan, grad);
+    let [loss, held, kl] = evaluate(batch, input, &clip, cap, config.form, &plan, grad);
     let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / config.divisor.of(batch.kept() as f64) };
     Ok(PolicyLoss { loss, clip_fraction: mean(held), clip_fraction_lower: 0.0, kl: mean(kl) })
 }

@@ -6,6 +6,7 @@ use super::{
 use crate::{
     error::{check_config, check_not_negative, Result},
     layout::Batch,
+    math::clamp,
     real::Real,
     statistics::Divisor,
 };
@@ -68,7 +69,7 @@ impl Default for PpoConfig<'_> {
 impl PpoConfig<'_> {
     /// Everything but the aggregation.
     pub(crate) fn check(&self) -> Result<()> {
-        Clip::new(self.clip_low, self.clip_high, self.dual_clip)?;
+        Clip::<f64>::new(self.clip_low, self.clip_high, self.dual_clip)?;
         check_bound(self.log_ratio_bound).map(drop)
     }
 }
@@ -127,14 +128,17 @@ pub fn ppo_clip<R: Real>(
     let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
-    let formula = Clipping { clip: clip.rounded(), bound: R::narrow(bound), reported: config.reported_kl };
+    let kl_bound = if config.reported_kl == ReportedKl::Bounded { bound } else { f64::INFINITY };
+    let formula = Clipping { clip, bound: R::narrow(bound), kl_bound: R::narrow(kl_bound) };
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
 }
 
+#[derive(Clone, Copy)]
 pub(super) struct Clipping<R> {
     pub(super) clip: Clip<R>,
     pub(super) bound: R,
-    pub(super) reported: ReportedKl,
+    /// The bound on the log-ratio that is reported; +inf if none.
+    pub(super) kl_bound: R,
 }
 
 impl<R: Real> TokenLoss<R> for Clipping<R> {
@@ -148,19 +152,24 @@ impl<R: Real> TokenLoss<R> for Clipping<R> {
             slope: if token.flat | ratio.beyond { R::zero() } else { -advantage * ratio.ratio },
             held: token.held,
             held_below: token.held_by_dual,
-            kl: if self.reported == ReportedKl::Bounded { -ratio.log_ratio } else { -log_ratio },
+            kl: -clamp(log_ratio, -self.kl_bound, self.kl_bound),
         }
     }
 }
 
-/// The bounds of the clip as numbers of a type.
+/// The bounds of the clip as numbers of a type. What does not apply is ±inf rather than an option: lanes have no branches.
 #[derive(Clone, Copy)]
 pub(crate) struct Clip<R> {
     low: R,
     high: R,
-    /// Where the dual clip begins; +inf if off.
-    dual: R,
-    both_signs: bool,
+    /// Where the unclipped ratio ends, for both signs.
+    free: R,
+    /// The loss of a negative advantage is at most this many times its size.
+    cap: R,
+    /// Where the loss of a negative advantage, and of the others, no longer depends on the ratio.
+    flat: (R, R),
+    /// Where the dual clip begins for a negative advantage, and for the others.
+    dual: (R, R),
 }
 
 /// What the clip does to one token.
@@ -174,7 +183,7 @@ pub(crate) struct Clipped<R> {
     pub(crate) flat: bool,
 }
 
-impl Clip<f64> {
+impl<R: Real> Clip<R> {
     pub(crate) fn new(clip_low: f64, clip_high: f64, dual_clip: DualClip) -> Result<Self> {
         check_not_negative("clip_low", clip_low)?;
         check_not_negative("clip_high", clip_high)?;
@@ -189,52 +198,39 @@ impl Clip<f64> {
             dual,
             dual > 1.0 && (dual_clip == DualClip::Off || dual.is_finite()),
         )?;
-        Ok(Self { low: 1.0 - clip_low, high: 1.0 + clip_high, dual, both_signs })
+        let (low, high, dual) = (R::narrow(1.0 - clip_low), R::narrow(1.0 + clip_high), R::narrow(dual));
+        let never = R::infinity();
+        Ok(if both_signs {
+            // a dual clip inside the first one leaves the slope between the two to the first
+            let (smaller, larger) = if dual < high { (dual, high) } else { (high, dual) };
+            Self { low, high, free: dual, cap: never, flat: (larger, smaller), dual: (dual, dual) }
+        } else {
+            Self { low, high, free: never, cap: dual, flat: (dual, high), dual: (dual, never) }
+        })
     }
 
-    pub(crate) fn rounded<R: Real>(&self) -> Clip<R> {
-        Clip {
-            low: R::narrow(self.low),
-            high: R::narrow(self.high),
-            dual: R::narrow(self.dual),
-            both_signs: self.both_signs,
-        }
-    }
-}
-
-impl<R: Real> Clip<R> {
     /// The ratio no lower and no higher than the first clip lets it be; NaN stays NaN.
     #[inline(always)]
     pub(super) fn inside(&self, ratio: R) -> R {
-        let inside = if ratio < self.low { self.low } else { ratio };
-        if inside > self.high {
-            self.high
-        } else {
-            inside
-        }
+        clamp(ratio, self.low, self.high)
     }
 
-    /// `&` and `|` rather than `&&` and `||`: lanes have no branches.
     #[inline(always)]
     pub(crate) fn token(&self, ratio: R, advantage: R) -> Clipped<R> {
-        let inside = self.inside(ratio);
-        let negative = advantage < R::zero();
-        let above_dual = ratio > self.dual;
-        let free = if self.both_signs & above_dual { self.dual } else { ratio };
-        let (plain, clipped) = (-advantage * free, -advantage * inside);
+        let (negative, positive) = (advantage < R::zero(), advantage > R::zero());
+        let least = if negative { self.low } else { R::neg_infinity() };
+        let most = if positive { self.high } else { R::infinity() };
+        let flat_above = if negative { self.flat.0 } else { self.flat.1 };
+        let dual = if negative { self.dual.0 } else { self.dual.1 };
+        let free = if ratio > self.free { self.free } else { ratio };
+        let (plain, clipped) = (-advantage * free, -advantage * self.inside(ratio));
         let larger = if clipped > plain { clipped } else { plain };
-        let positive = advantage > R::zero();
-        let most = -advantage * self.dual;
-        let capped = negative & !self.both_signs & (larger > most);
-        // a dual clip inside the first one leaves the slope between the two to the first
-        let top = if self.both_signs & (self.dual < self.high) { self.high } else { self.dual };
-        let flat_below = (ratio < self.low) | (ratio > top);
-        let flat_above = (ratio > self.high) | (self.both_signs & above_dual);
+        let cap = if negative { -advantage * self.cap } else { R::infinity() };
         Clipped {
-            loss: if capped { most } else { larger },
-            held: (negative & (free < self.low)) | (positive & (free > self.high)),
-            held_by_dual: above_dual & (negative | self.both_signs),
-            flat: (negative & flat_below) | (!negative & flat_above),
+            loss: if larger > cap { cap } else { larger },
+            held: (free < least) | (free > most),
+            held_by_dual: ratio > dual,
+            flat: (ratio < least) | (ratio > flat_above),
         }
     }
 }

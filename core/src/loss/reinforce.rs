@@ -53,6 +53,7 @@ pub fn reinforce<R: Real>(
     Ok(evaluate(batch, input, &Plain, &plan, config.divisor, grad))
 }
 
+#[derive(Clone, Copy)]
 pub(super) struct Plain;
 
 impl<R: Real> TokenLoss<R> for Plain {

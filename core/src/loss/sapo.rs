@@ -84,6 +84,7 @@ pub fn sapo<R: Real>(
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
 }
 
+#[derive(Clone, Copy)]
 struct Gate<R> {
     positive: R,
     negative: R,

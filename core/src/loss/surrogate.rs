@@ -5,7 +5,7 @@ use super::{
 use crate::{
     error::{check_len, check_positive, Result},
     layout::Batch,
-    math::exp,
+    math::{clamp, exp},
     real::Real,
     statistics::Divisor,
 };
@@ -49,8 +49,7 @@ impl<R: Real> Ratio<R> {
     #[inline(always)]
     pub(crate) fn new(log_ratio: R, bound: R) -> Self {
         let beyond = (log_ratio > bound) | (log_ratio < -bound);
-        let bounded = if log_ratio > bound { bound } else { log_ratio };
-        let bounded = if bounded < -bound { -bound } else { bounded };
+        let bounded = clamp(log_ratio, -bound, bound);
         Self { ratio: exp(bounded), log_ratio: bounded, beyond }
     }
 }
@@ -114,6 +113,7 @@ pub fn surrogate<R: Real>(
     Ok(evaluate(batch, input, &Surrogate { bound: R::narrow(bound) }, &plan, Divisor::Count, grad).loss)
 }
 
+#[derive(Clone, Copy)]
 pub(super) struct Surrogate<R> {
     pub(super) bound: R,
 }

@@ -4,7 +4,7 @@ use super::{aggregate::Plan, PolicyLossInput};
 use crate::{
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -32,8 +32,8 @@ pub(crate) struct Token<R> {
     pub(crate) kl: R,
 }
 
-/// A loss that knows one token at a time.
-pub(crate) trait TokenLoss<R> {
+/// A loss that knows one token at a time. Copied into the walk, so that its numbers are known not to change on the way.
+pub(crate) trait TokenLoss<R>: Copy {
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
 }
 
@@ -53,28 +53,28 @@ pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
 
 /// A rollout weight multiplies loss and gradient of its token; it is a constant.
 #[inline(always)]
-pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [f64; 4]) {
+pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [R; 4]) {
     let loss = token.loss * omega;
     let gradient = token.slope * omega * w;
     // a NaN loss has a NaN gradient, whatever the comparisons said
     let gradient = if loss.is_nan() { loss } else { gradient };
-    let count = |yes: bool| if yes { 1.0 } else { 0.0 };
-    ([gradient], [loss.widen(), count(token.held), count(token.held_below), token.kl.widen()])
+    let count = |yes: bool| if yes { R::one() } else { R::zero() };
+    ([gradient], [loss, count(token.held), count(token.held_below), token.kl])
 }
 
 multiversion! {
     fn walk<R: Real, F: TokenLoss<R>>(
         batch: &Batch<'_>, input: PolicyLossInput<'_, R>, formula: &F, plan: &Plan<'_>, grad: &mut [R],
     ) -> [f64; 4] {
-        let mut totals = [Sum::default(); 4];
+        let (formula, mut totals) = (*formula, [Sum::default(); 4]);
         for (row, weight) in plan.rows(batch) {
             let w = R::narrow(weight);
             let [new, old, advantages] = [input.log_probs, input.old_log_probs, input.advantages];
             let mut parts = match input.weights {
-                None => map_row(&row, [new, old, advantages], [&mut *grad], |[new, old, advantage]| {
+                None => fold_row(&row, [new, old, advantages], [&mut *grad], |[new, old, advantage]| {
                     weighed(formula.token(new, old, advantage), R::one(), w)
                 }),
-                Some(weights) => map_row(&row, [new, old, advantages, weights], [&mut *grad], |[new, old, advantage, omega]| {
+                Some(weights) => fold_row(&row, [new, old, advantages, weights], [&mut *grad], |[new, old, advantage, omega]| {
                     weighed(formula.token(new, old, advantage), omega, w)
                 }),
             };

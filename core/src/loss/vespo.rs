@@ -2,7 +2,7 @@ use super::{aggregate::Plan, Aggregate, PolicyLossInput};
 use crate::{
     error::{check_positive, Result},
     layout::Batch,
-    math::{exp, ln},
+    math::{clamp, exp, ln},
     real::Real,
     reduce::{map_row, Sum},
     simd::multiversion,
@@ -99,15 +99,6 @@ fn phi(log_w: f64, k: f64, lambda: f64) -> f64 {
         phi
     } else {
         0.0
-    }
-}
-
-fn clamp(x: f64, low: f64, high: f64) -> f64 {
-    let x = if x < low { low } else { x };
-    if x > high {
-        high
-    } else {
-        x
     }
 }
 

@@ -10,8 +10,7 @@
 //! Only + − ×, comparisons, selects and integer operations on the bits are used, never a fused
 //! multiply-add, and nothing branches, so a loop over an array vectorises with equal bits.
 //!
-//! Special cases: exp(NaN) = NaN (always the bits of `f32::NAN` / `f64::NAN`), exp(+∞) = +∞,
-//! exp(−∞) = +0, exp(±0) = 1. Overflow gives +∞, underflow passes through the subnormals to +0.
+//! Special cases: exp(NaN) = NaN, exp(+∞) = +∞, exp(−∞) = +0, exp(±0) = 1. Overflow gives +∞, underflow passes through the subnormals to +0.
 //!
 //! Error, f32: at most 0.727 ulp, and 0.790 ulp of the subnormal spacing where the result is
 //! subnormal (rounded twice there); all 2^32 inputs measured against f64; monotonic over all of
@@ -22,12 +21,35 @@
 //! Constants: minimax by Lawson iteration in 160-bit arithmetic, each coefficient rounded to the
 //! type in turn and the rest fitted again; every literal reads back as the same bits.
 
+use super::clamp;
+
 /// e raised to the power `x`.
 #[inline(always)]
 pub(crate) fn exp_f32(x: f32) -> f32 {
     // e^LOWEST rounds to zero and e^HIGHEST to infinity; n stays within [−150, 128].
     const LOWEST: f32 = -104.0;
     const HIGHEST: f32 = 89.0;
+    // A NaN passes both comparisons and makes the mantissa NaN, whatever the integers are.
+    let (mantissa, n) = reduced_f32(clamp(x, LOWEST, HIGHEST));
+    let first = n >> 1;
+    let second = n.wrapping_sub(first);
+    mantissa * f32::from_bits(first << 23) * f32::from_bits(second << 23)
+}
+
+/// As [`exp_f32`] and with the same bits, for an `x` not below [`NEAR_F32`] nor above 0, or NaN: a single factor does.
+#[inline(always)]
+pub(crate) fn exp_near_f32(x: f32) -> f32 {
+    let (mantissa, n) = reduced_f32(x);
+    mantissa * f32::from_bits(n.wrapping_sub(EXPONENT_BIAS_F32) << 23)
+}
+
+/// e^`NEAR` is still a normal number.
+pub(crate) const NEAR_F32: f32 = -87.0;
+const EXPONENT_BIAS_F32: u32 = 127;
+
+/// e^r near 1, and n plus twice the exponent bias.
+#[inline(always)]
+fn reduced_f32(x: f32) -> (f32, u32) {
     // 1.5·2^23: after adding it the unit of the last mantissa bit is 1.
     const ROUNDER: f32 = 12_582_912.0;
     const LOG2_E: f32 = core::f32::consts::LOG2_E;
@@ -41,17 +63,13 @@ pub(crate) fn exp_f32(x: f32) -> f32 {
     const Q3: f32 = 0.008_368_681;
     const Q4: f32 = 0.001_382_077_7;
     // Makes each half of n a biased exponent.
-    const TWICE_EXPONENT_BIAS: u32 = 2 * 127;
+    const TWICE_EXPONENT_BIAS: u32 = 2 * EXPONENT_BIAS_F32;
 
-    // A NaN fails the comparison and becomes LOWEST: the integers below stay in range.
-    let bounded = if x > LOWEST { x } else { LOWEST };
-    let bounded = if bounded < HIGHEST { bounded } else { HIGHEST };
-
-    let rounded = bounded * LOG2_E + ROUNDER;
+    let rounded = x * LOG2_E + ROUNDER;
     let n = rounded - ROUNDER;
     // Wrapping, here and below, so that overflow checks put no branch into the loop.
     let n_biased = rounded.to_bits().wrapping_sub(ROUNDER.to_bits() - TWICE_EXPONENT_BIAS);
-    let head = bounded - n * LN2_HI;
+    let head = x - n * LN2_HI;
     let n_ln2_lo = n * LN2_LO;
     let r = head - n_ln2_lo;
 
@@ -60,15 +78,7 @@ pub(crate) fn exp_f32(x: f32) -> f32 {
     let sum = 1.0 + head;
     let sum_error = head - (sum - 1.0);
     let mantissa = sum + (sum_error + (r2 * q - n_ln2_lo));
-
-    let first = n_biased >> 1;
-    let second = n_biased.wrapping_sub(first);
-    let result = mantissa * f32::from_bits(first << 23) * f32::from_bits(second << 23);
-    if x.is_nan() {
-        f32::NAN
-    } else {
-        result
-    }
+    (mantissa, n_biased)
 }
 
 /// e raised to the power `x`.
@@ -77,6 +87,27 @@ pub(crate) fn exp_f64(x: f64) -> f64 {
     // e^LOWEST rounds to zero and e^HIGHEST to infinity; n stays within [−1076, 1024].
     const LOWEST: f64 = -746.0;
     const HIGHEST: f64 = 710.0;
+    // A NaN passes both comparisons and makes the mantissa NaN, whatever the integers are.
+    let (mantissa, n) = reduced_f64(clamp(x, LOWEST, HIGHEST));
+    let first = n >> 1;
+    let second = n.wrapping_sub(first);
+    mantissa * f64::from_bits(first << 52) * f64::from_bits(second << 52)
+}
+
+/// As [`exp_f64`] and with the same bits, for an `x` not below [`NEAR_F64`] nor above 0, or NaN: a single factor does.
+#[inline(always)]
+pub(crate) fn exp_near_f64(x: f64) -> f64 {
+    let (mantissa, n) = reduced_f64(x);
+    mantissa * f64::from_bits(n.wrapping_sub(EXPONENT_BIAS_F64) << 52)
+}
+
+/// e^`NEAR` is still a normal number.
+pub(crate) const NEAR_F64: f64 = -708.0;
+const EXPONENT_BIAS_F64: u64 = 1023;
+
+/// e^r near 1, and n plus twice the exponent bias.
+#[inline(always)]
+fn reduced_f64(x: f64) -> (f64, u64) {
     // 1.5·2^52: after adding it the unit of the last mantissa bit is 1.
     const ROUNDER: f64 = 6_755_399_441_055_744.0;
     const LOG2_E: f64 = core::f64::consts::LOG2_E;
@@ -96,17 +127,13 @@ pub(crate) fn exp_f64(x: f64) -> f64 {
     const Q9: f64 = 2.500_931_786_760_180_7e-8;
     // Keeps n unsigned, since AVX2 has no arithmetic right shift of 64-bit lanes, and makes each
     // half of it a biased exponent.
-    const TWICE_EXPONENT_BIAS: u64 = 2 * 1023;
+    const TWICE_EXPONENT_BIAS: u64 = 2 * EXPONENT_BIAS_F64;
 
-    // A NaN fails the comparison and becomes LOWEST: the integers below stay in range.
-    let bounded = if x > LOWEST { x } else { LOWEST };
-    let bounded = if bounded < HIGHEST { bounded } else { HIGHEST };
-
-    let rounded = bounded * LOG2_E + ROUNDER;
+    let rounded = x * LOG2_E + ROUNDER;
     let n = rounded - ROUNDER;
     // Wrapping, here and below, so that overflow checks put no branch into the loop.
     let n_biased = rounded.to_bits().wrapping_sub(ROUNDER.to_bits() - TWICE_EXPONENT_BIAS);
-    let head = bounded - n * LN2_HI;
+    let head = x - n * LN2_HI;
     let n_ln2_lo = n * LN2_LO;
     let r = head - n_ln2_lo;
 
@@ -116,13 +143,5 @@ pub(crate) fn exp_f64(x: f64) -> f64 {
     let sum = 1.0 + head;
     let sum_error = head - (sum - 1.0);
     let mantissa = sum + (sum_error + (r2 * q - n_ln2_lo));
-
-    let first = n_biased >> 1;
-    let second = n_biased.wrapping_sub(first);
-    let result = mantissa * f64::from_bits(first << 52) * f64::from_bits(second << 52);
-    if x.is_nan() {
-        f64::NAN
-    } else {
-        result
-    }
+    (mantissa, n_biased)
 }

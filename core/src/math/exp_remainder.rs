@@ -31,7 +31,7 @@ pub(crate) fn exp_remainder<R: Real>(u: R) -> R {
     let direct = exp(u) - R::one() - u;
     // −inf: 0 − 1 + inf; +inf: inf − 1 − inf would be NaN
     let direct = if u == R::infinity() { u } else { direct };
-    if u.abs() < R::one() {
+    if (u < R::one()) & (u > -R::one()) {
         u * u * series
     } else {
         direct

@@ -11,7 +11,7 @@ mod sweep_tests;
 
 use crate::real::Real;
 
-pub(crate) use exp::{exp_f32, exp_f64};
+pub(crate) use exp::{exp_f32, exp_f64, exp_near_f32, exp_near_f64, NEAR_F32, NEAR_F64};
 pub(crate) use exp_remainder::exp_remainder;
 pub(crate) use ln::{ln_f32, ln_f64};
 
@@ -35,4 +35,15 @@ pub fn ln<R: Real>(x: R) -> R {
 #[inline(always)]
 pub fn sqrt<R: Real>(x: R) -> R {
     x.own_sqrt()
+}
+
+/// `x` no lower than `low` and no higher than `high`; NaN stays NaN.
+#[inline(always)]
+pub(crate) fn clamp<R: Real>(x: R, low: R, high: R) -> R {
+    let x = if x < low { low } else { x };
+    if x > high {
+        high
+    } else {
+        x
+    }
 }

@@ -5,7 +5,7 @@
 //! neighbours but never further apart. The bounds are the figures of the exhaustive f32 sweep, that
 //! is `sweep_exp_f32(0..=u32::MAX, 1)` and `sweep_ln_f32(0..=u32::MAX, 1)`.
 
-use super::exp::{exp_f32, exp_f64};
+use super::exp::{exp_f32, exp_f64, exp_near_f32, exp_near_f64, NEAR_F32, NEAR_F64};
 use super::ln::{ln_f32, ln_f64};
 use core::hint::black_box;
 use core::ops::RangeInclusive;
@@ -44,8 +44,7 @@ fn error_f32(result: f32, exact: f64) -> f64 {
     if nearest.is_finite() && result.is_finite() {
         return (f64::from(result) - exact).abs() / spacing_f32(exact);
     }
-    let expected = if exact.is_nan() { f32::NAN } else { nearest };
-    if result.to_bits() == expected.to_bits() {
+    if result.to_bits() == nearest.to_bits() || (result.is_nan() && exact.is_nan()) {
         0.0
     } else {
         f64::INFINITY
@@ -62,7 +61,7 @@ fn spacing_f32(exact: f64) -> f64 {
 /// How many representable numbers lie between two results of the same function.
 fn steps_f64(result: f64, expected: f64) -> u64 {
     if expected.is_nan() {
-        return result.to_bits().abs_diff(f64::NAN.to_bits());
+        return if result.is_nan() { 0 } else { u64::MAX };
     }
     let ordered = |value: f64| {
         let bits = value.to_bits() as i64;
@@ -142,7 +141,7 @@ fn f64_is_libm_or_its_neighbour() {
 fn exp_special_cases_are_exact() {
     let (nan, infinity) = (f32::NAN, f32::INFINITY);
     let case = |x: f32, expected: f32| {
-        assert_eq!(exp_f32(x).to_bits(), expected.to_bits(), "exp({x:e})");
+        assert_eq!(error_f32(exp_f32(x), expected.into()), 0.0, "exp({x:e})");
         assert_eq!(steps_f64(exp_f64(x.into()), expected.into()), 0, "exp({x:e})");
     };
     case(nan, nan);
@@ -158,10 +157,20 @@ fn exp_special_cases_are_exact() {
 }
 
 #[test]
+fn the_short_form_of_exp_has_the_same_bits() {
+    for i in 0..=1_000_000 {
+        let (x, y) = (NEAR_F32 * (i as f32 / 1e6), NEAR_F64 * (f64::from(i) / 1e6));
+        assert_eq!(exp_near_f32(x).to_bits(), exp_f32(x).to_bits(), "exp({x:e})");
+        assert_eq!(exp_near_f64(y).to_bits(), exp_f64(y).to_bits(), "exp({y:e})");
+    }
+    assert!(exp_near_f32(f32::NAN).is_nan() && exp_near_f64(f64::NAN).is_nan());
+}
+
+#[test]
 fn ln_special_cases_are_exact() {
     let (nan, infinity) = (f32::NAN, f32::INFINITY);
     let case = |x: f32, expected: f32| {
-        assert_eq!(ln_f32(x).to_bits(), expected.to_bits(), "ln({x:e})");
+        assert_eq!(error_f32(ln_f32(x), expected.into()), 0.0, "ln({x:e})");
         assert_eq!(steps_f64(ln_f64(x.into()), expected.into()), 0, "ln({x:e})");
     };
     case(nan, nan);

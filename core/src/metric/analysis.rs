@@ -3,7 +3,7 @@ use crate::{
     layout::Batch,
     math::exp,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::{CoMoments, Spread},
 };
@@ -125,12 +125,12 @@ multiversion! {
         let mut totals = [Sum::default(); 5];
         for row in batch.rows() {
             let inputs = [input.advantages, input.old_log_probs, input.rewards];
-            let parts = map_row(&row, inputs, [], |[advantage, log_prob, reward]| {
+            let parts = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
                 let p = exp(log_prob);
                 // 0 · −inf would be NaN
                 let entropy = if p == R::zero() { R::zero() } else { -(p * log_prob) };
                 let weight = p * (R::one() - p) * advantage.abs();
-                ([], [advantage.widen(), log_prob.widen(), entropy.widen(), (weight * entropy).widen(), reward.widen()])
+                ([], [advantage, log_prob, entropy, weight * entropy, reward])
             });
             for (total, part) in totals.iter_mut().zip(parts) {
                 total.add(part);

@@ -2,7 +2,7 @@ use crate::{
     error::{check_len, Error, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::{CoMoments, Divisor, Moments, Spread},
 };
@@ -45,7 +45,7 @@ multiversion! {
     fn total<R: Real>(batch: &Batch<'_>, values: &[R]) -> f64 {
         let mut all = Sum::default();
         for row in batch.rows() {
-            let [sum] = map_row(&row, [values], [], |[x]| ([], [x.widen()]));
+            let [sum] = fold_row(&row, [values], [], |[x]| ([], [x]));
             all.add(sum);
         }
         all.value()

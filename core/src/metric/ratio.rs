@@ -159,7 +159,7 @@ pub fn clip_fractions<R: Real>(
     check_len("log_probs", input.log_probs, batch.tokens())?;
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("advantages", input.advantages, batch.tokens())?;
-    let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?.rounded();
+    let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     if batch.kept() == 0 {
         return Err(Error::EmptyMask);
     }

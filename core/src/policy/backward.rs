@@ -95,11 +95,21 @@ multiversion! {
             let inverse_sum = L::Compute::narrow(1.0 / row.sum);
             // ln p + H = (z − m) − Σ p (z − m)
             let mean_distance = L::Compute::narrow(row.weighted / row.sum);
-            for (grad, logit) in grad.iter_mut().zip(logits) {
-                let distance = logit.load() * scale - row.max;
-                let p = exp(distance) * inverse_sum;
+            let slope = |distance: L::Compute, term: L::Compute| {
+                let p = term * inverse_sum;
                 // written so that NaN goes on, and −inf · 0 does not become NaN
-                *grad = if p == L::Compute::zero() { L::Compute::zero() } else { -p * (g + h * (distance - mean_distance)) };
+                if p == L::Compute::zero() { L::Compute::zero() } else { -p * (g + h * (distance - mean_distance)) }
+            };
+            if row.near {
+                for (grad, logit) in grad.iter_mut().zip(logits) {
+                    let distance = logit.load() * scale - row.max;
+                    *grad = slope(distance, distance.own_exp_near());
+                }
+            } else {
+                for (grad, logit) in grad.iter_mut().zip(logits) {
+                    let distance = logit.load() * scale - row.max;
+                    *grad = slope(distance, exp(distance));
+                }
             }
             grad[input.tokens[slot] as usize] += g;
         }

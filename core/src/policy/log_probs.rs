@@ -201,7 +201,12 @@ pub fn entropy<L: Logit>(
     config: &PolicyConfig,
     out: &mut [L::Compute],
 ) -> Result<()> {
-    row_quantity(batch, input, config, out, VocabRow::entropy)
+    let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
+    check_len("out", out, batch.tokens())?;
+    each_row(batch, input.logits, input.vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
+        out[slot] = found.map_or(L::Compute::zero(), |(_, row)| L::Compute::narrow(row.entropy()));
+    });
+    Ok(())
 }
 
 /// Sum of the squared probabilities: the chance that two draws from the same distribution agree.
@@ -238,21 +243,9 @@ pub fn sum_squared_probs<L: Logit>(
     config: &PolicyConfig,
     out: &mut [L::Compute],
 ) -> Result<()> {
-    row_quantity(batch, input, config, out, VocabRow::squared_probs)
-}
-
-fn row_quantity<L: Logit>(
-    batch: &Batch<'_>,
-    input: LogitsInput<'_, L>,
-    config: &PolicyConfig,
-    out: &mut [L::Compute],
-    quantity: impl Fn(&VocabRow<L::Compute>) -> f64,
-) -> Result<()> {
     let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
     check_len("out", out, batch.tokens())?;
-    each_row(batch, input.logits, input.vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
-        out[slot] = found.map_or(L::Compute::zero(), |(_, row)| L::Compute::narrow(quantity(&row)));
-    });
+    squared_probs(batch, input, scale, out);
     Ok(())
 }
 
@@ -263,6 +256,19 @@ multiversion! {
     fn each_row<L: Logit>(batch: &Batch<'_>, logits: &[L], vocab: usize, scale: L::Compute, visit: Visit<'_, L>) -> () {
         for (slot, (logits, &keep)) in logits.chunks_exact(vocab).zip(batch.mask().as_slice()).enumerate() {
             visit(slot, keep.then(|| (logits, VocabRow::read(logits, scale))));
+        }
+    }
+}
+
+multiversion! {
+    fn squared_probs<L: Logit>(batch: &Batch<'_>, input: LogitsInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) -> () {
+        let rows = input.logits.chunks_exact(input.vocab).zip(batch.mask().as_slice());
+        for ((logits, &keep), out) in rows.zip(out) {
+            *out = if keep {
+                L::Compute::narrow(VocabRow::read_squares(logits, scale).squared_probs())
+            } else {
+                L::Compute::zero()
+            };
         }
     }
 }

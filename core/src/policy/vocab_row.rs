@@ -3,7 +3,7 @@
 //! A row is read in blocks that fit the innermost cache: the block's maximum first, then its terms in 16 lanes of the row's
 //! own type, whose sums go to `f64`. Where the maximum grows, what was summed before is rescaled.
 
-use num_traits::float::FloatCore;
+use core::array;
 
 use super::Logit;
 use crate::{
@@ -16,17 +16,21 @@ use crate::{
 
 /// Entries per block: few enough that `f32` lanes add only 32 terms each.
 pub(crate) const BLOCK: usize = 32 * LANES;
+/// Lanes of the least and the largest entry; a divisor of [`BLOCK`].
+const RANGE: usize = 32;
 
 /// `z = logit / τ`; `m` the largest z. −inf entries count 0 in every sum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VocabRow<R> {
     /// m
     pub(crate) max: R,
+    /// No entry is so far from m that `e^{z−m}` needs care.
+    pub(crate) near: bool,
     /// Σ e^{z−m}
     pub(crate) sum: f64,
     /// Σ e^{z−m} (z − m)
     pub(crate) weighted: f64,
-    /// Σ e^{2(z−m)}
+    /// Σ e^{2(z−m)}, if it was asked for
     pub(crate) squares: f64,
 }
 
@@ -57,28 +61,42 @@ impl<R: Real> VocabRow<R> {
 
     #[inline(always)]
     pub(crate) fn read<L: Logit<Compute = R>>(logits: &[L], inverse_temperature: R) -> Self {
-        let mut row = Self { max: R::neg_infinity(), sum: 0.0, weighted: 0.0, squares: 0.0 };
-        for block in logits.chunks(BLOCK) {
-            let largest = block_max(block, inverse_temperature);
+        Self::read_terms::<L, 2>(logits, inverse_temperature)
+    }
+
+    /// As [`Self::read`], with the sum of the squares.
+    #[inline(always)]
+    pub(crate) fn read_squares<L: Logit<Compute = R>>(logits: &[L], inverse_temperature: R) -> Self {
+        Self::read_terms::<L, 3>(logits, inverse_temperature)
+    }
+
+    #[inline(always)]
+    fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
+        let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
+        let mut least_of_all = R::infinity();
+        let (mut block, mut terms) = (Block::new(), [[R::zero(); BLOCK]; N]);
+        for logits in logits.chunks(BLOCK) {
+            block.load(logits, scale);
+            let (least, largest) = block.range();
             if largest > row.max {
                 row.raise_max(largest);
             }
+            least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let sums = block_sums(block, block, |logit, _| {
-                let distance = logit.load() * inverse_temperature - max;
-                let term = exp(distance);
-                // −inf · 0 would be NaN; a NaN term is already in the first sum
-                let weighted = if term > R::zero() { term * distance } else { R::zero() };
-                [term, weighted, term * term]
-            });
+            let sums = if least - max >= R::NEAR {
+                block_sums([&block], &mut terms, &Near(max))
+            } else {
+                block_sums([&block], &mut terms, &Far(max))
+            };
             // a block of nothing but −inf before any finite entry: −inf − (−inf) is NaN, yet it counts 0
-            if max == R::neg_infinity() && block.iter().all(|logit| logit.load() == R::neg_infinity()) {
+            if max == R::neg_infinity() && logits.iter().all(|logit| logit.load() == R::neg_infinity()) {
                 continue;
             }
             row.sum += sums[0];
             row.weighted += sums[1];
-            row.squares += sums[2];
+            row.squares += sums.get(2).copied().unwrap_or(0.0);
         }
+        row.near = least_of_all - row.max >= R::NEAR;
         // no entry at all has any probability
         if row.max == R::neg_infinity() {
             row.sum = f64::NAN;
@@ -99,51 +117,105 @@ impl<R: Real> VocabRow<R> {
     }
 }
 
-#[inline(always)]
-fn block_max<L: Logit>(block: &[L], scale: L::Compute) -> L::Compute {
-    let lowest = L::Compute::neg_infinity();
-    let mut lanes = [lowest; LANES];
-    let mut raise = |lane: usize, logit: L| {
-        let z = logit.load() * scale;
-        lanes[lane] = if z > lanes[lane] { z } else { lanes[lane] };
-    };
-    let chunks = block.chunks_exact(LANES);
-    let tail = chunks.remainder();
-    for chunk in chunks {
-        for (lane, &logit) in chunk.iter().enumerate() {
-            raise(lane, logit);
-        }
-    }
-    for (lane, &logit) in tail.iter().enumerate() {
-        raise(lane, logit);
-    }
-    lanes.into_iter().fold(lowest, |max, z| if z > max { z } else { max })
+/// Up to [`BLOCK`] entries of a row as `z`, the rest filled up.
+pub(crate) struct Block<R> {
+    z: [R; BLOCK],
+    len: usize,
 }
 
-/// The sums of `N` terms over a block of two rows side by side, in lanes of the compute type, then as `f64`.
+impl<R: Real> Block<R> {
+    pub(crate) fn new() -> Self {
+        Self { z: [R::zero(); BLOCK], len: 0 }
+    }
+
+    /// `logits` are at least one and at most a block.
+    #[inline(always)]
+    pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
+        for (z, logit) in self.z.iter_mut().zip(logits) {
+            *z = logit.load() * scale;
+        }
+        self.len = logits.len().min(BLOCK);
+        // a repeated entry changes neither the least nor the largest
+        let first = self.z[0];
+        self.z[self.len..].fill(first);
+    }
+
+    /// The least and the largest z; NaN is neither.
+    #[inline(always)]
+    fn range(&self) -> (R, R) {
+        // more lanes than elsewhere: a loop over so many is not unrolled before it is vectorised
+        let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
+        for z in self.z.chunks_exact(RANGE) {
+            for lane in 0..RANGE {
+                least[lane] = if z[lane] < least[lane] { z[lane] } else { least[lane] };
+                largest[lane] = if z[lane] > largest[lane] { z[lane] } else { largest[lane] };
+            }
+        }
+        let mut half = RANGE / 2;
+        while half > 0 {
+            for lane in 0..half {
+                least[lane] = if least[lane + half] < least[lane] { least[lane + half] } else { least[lane] };
+                largest[lane] = if largest[lane + half] > largest[lane] { largest[lane + half] } else { largest[lane] };
+            }
+            half /= 2;
+        }
+        (least[0], largest[0])
+    }
+}
+
+/// `N` terms of the entries of `INS` rows side by side. A trait rather than a closure: it is inlined into every copy of a loop.
+pub(crate) trait Terms<R, const INS: usize, const N: usize> {
+    fn of(&self, z: [R; INS]) -> [R; N];
+}
+
+/// The first `N` of `e^d`, `e^d d` and `e^{2d}`, with `d = z − m`.
+struct Far<R>(R);
+
+/// The same where no entry of the block is so far from the largest that `e^d` needs care.
+struct Near<R>(R);
+
+impl<R: Real, const N: usize> Terms<R, 1, N> for Far<R> {
+    #[inline(always)]
+    fn of(&self, [z]: [R; 1]) -> [R; N] {
+        let distance = z - self.0;
+        let term = exp(distance);
+        // −inf · 0 would be NaN; a NaN term is already in the first sum
+        let weighted = if term > R::zero() { term * distance } else { R::zero() };
+        array::from_fn(|i| [term, weighted, term * term][i])
+    }
+}
+
+impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
+    #[inline(always)]
+    fn of(&self, [z]: [R; 1]) -> [R; N] {
+        let distance = z - self.0;
+        let term = distance.own_exp_near();
+        array::from_fn(|i| [term, term * distance, term * term][i])
+    }
+}
+
+/// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`.
 #[inline(always)]
-pub(crate) fn block_sums<L: Copy, R: Real, const N: usize>(
-    block: &[L],
-    other: &[L],
-    term: impl Fn(L, L) -> [R; N],
+pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
+    blocks: [&Block<R>; INS],
+    terms: &mut [[R; BLOCK]; N],
+    of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
-    let mut lanes = [[R::zero(); LANES]; N];
-    let mut add = |lane: usize, a: L, b: L| {
-        for (lanes, term) in lanes.iter_mut().zip(term(a, b)) {
-            lanes[lane] += term;
-        }
-    };
-    let (chunks, others) = (block.chunks_exact(LANES), other.chunks_exact(LANES));
-    let (tail, other_tail) = (chunks.remainder(), others.remainder());
-    for (chunk, other) in chunks.zip(others) {
-        for lane in 0..LANES {
-            add(lane, chunk[lane], other[lane]);
-        }
+    for i in 0..BLOCK {
+        let term = of.of(array::from_fn(|b| blocks[b].z[i]));
+        (0..N).for_each(|n| terms[n][i] = term[n]);
     }
-    for (lane, (&a, &b)) in tail.iter().zip(other_tail).enumerate() {
-        add(lane, a, b);
+    let mut sums = [0.0; N];
+    for (sum, terms) in sums.iter_mut().zip(terms) {
+        // +0 changes no lane: none is ever −0
+        terms[blocks[0].len..].fill(R::zero());
+        let mut lanes = [R::zero(); LANES];
+        for terms in terms.chunks_exact(LANES) {
+            (0..LANES).for_each(|lane| lanes[lane] += terms[lane]);
+        }
+        *sum = tree(lanes).widen();
     }
-    lanes.map(|lanes| tree(lanes).widen())
+    sums
 }
 
 /// The checks that all functions of logits share; gives 1/τ.
@@ -178,12 +250,12 @@ mod tests {
     #[test]
     fn infinite_entries_count_nothing_wherever_they_stand() {
         let inf = f64::NEG_INFINITY;
-        let plain = VocabRow::read(&[0.0, 1.0, -2.0], 1.0);
+        let plain = VocabRow::read_squares(&[0.0, 1.0, -2.0], 1.0);
         for holes in [vec![0, 3], vec![1, 700], vec![2, 1500]] {
             let mut logits = vec![inf; holes[1]];
             logits.extend([0.0, 1.0, -2.0]);
             logits.extend(vec![inf; holes[0] * 600]);
-            let row = VocabRow::read(&logits, 1.0);
+            let row = VocabRow::read_squares(&logits, 1.0);
             assert!((row.entropy() - plain.entropy()).abs() < 1e-15);
             assert!((row.squared_probs() - plain.squared_probs()).abs() < 1e-15);
         }
@@ -198,7 +270,7 @@ mod tests {
         let logits: Vec<f64> = (0..3000).map(|i| f64::from(i) * 0.01).collect();
         let mut reversed = logits.clone();
         reversed.reverse();
-        let (up, down) = (VocabRow::read(&logits, 1.0), VocabRow::read(&reversed, 1.0));
+        let (up, down) = (VocabRow::read_squares(&logits, 1.0), VocabRow::read_squares(&reversed, 1.0));
         assert!((up.entropy() / down.entropy() - 1.0).abs() < 1e-13);
         assert!((up.squared_probs() / down.squared_probs() - 1.0).abs() < 1e-13);
     }

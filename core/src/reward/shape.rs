@@ -1,9 +1,9 @@
 use crate::{
-    divergence::{kl_value, KlConfig},
+    divergence::{by_estimator, KlConfig},
     error::{check_finite, check_len, Error, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, map_row, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -177,18 +177,18 @@ pub fn kl_in_reward<R: Real>(
 multiversion! {
     fn priced<R: Real>(batch: &Batch<'_>, input: KlInRewardInput<'_, R>, config: &KlRewardConfig, rewards: &mut [R]) -> f64 {
         let beta = R::narrow(config.beta);
+        let inputs = [input.scores, input.old_log_probs, input.ref_log_probs];
         let mut means = Sum::default();
-        for row in batch.rows() {
-            let inputs = [input.scores, input.old_log_probs, input.ref_log_probs];
-            let [sum] = map_row(&row, inputs, [&mut *rewards], |[score, old, reference]| {
-                let kl = kl_value(&config.kl, old - reference);
-                ([score - beta * kl], [kl.widen()])
+        by_estimator!(&config.kl, |estimate| for row in batch.rows() {
+            let [sum] = fold_row(&row, inputs, [&mut *rewards], |[score, old, reference]| {
+                let kl = estimate.value(old - reference);
+                ([score - beta * kl], [kl])
             });
             let kept = row.kept();
             if kept > 0 {
                 means.add(sum / config.divisor.of(kept as f64));
             }
-        }
+        });
         means.value() / batch.sequences() as f64
     }
 }

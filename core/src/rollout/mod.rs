@@ -67,16 +67,7 @@ pub(crate) fn count(yes: bool) -> f64 {
     }
 }
 
-/// `x` no lower than `low` and no higher than `high`; NaN stays NaN.
-#[inline(always)]
-pub(crate) fn clamp<R: crate::Real>(x: R, low: R, high: R) -> R {
-    let x = if x < low { low } else { x };
-    if x > high {
-        high
-    } else {
-        x
-    }
-}
+pub(crate) use crate::math::clamp;
 
 /// The fixture of the catalogue, §16: what verl 0.9.1 was run on.
 #[cfg(test)]

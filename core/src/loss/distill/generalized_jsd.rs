@@ -7,7 +7,7 @@ use crate::{
     loss::{aggregate::Plan, Aggregate},
     math::exp,
     policy::{
-        vocab_row::{block_sums, check_logits, VocabRow, BLOCK},
+        vocab_row::{block_sums, check_logits, Block, Terms, VocabRow, BLOCK},
         Logit,
     },
     real::Real,
@@ -108,7 +108,6 @@ struct Pair<R> {
     /// ln of the student's sum minus ln of the teacher's
     log_sums: R,
     inverse_sums: [R; 2],
-    scale: R,
     beta: R,
 }
 
@@ -118,14 +117,13 @@ impl<R: Real> Pair<R> {
         let (student, teacher) = (VocabRow::read(logits, scale), VocabRow::read(teacher_logits, scale));
         let log_sums = R::narrow(student.log_sum() - teacher.log_sum());
         let inverse_sums = [R::narrow(1.0 / student.sum), R::narrow(1.0 / teacher.sum)];
-        Self { student, teacher, log_sums, inverse_sums, scale, beta }
+        Self { student, teacher, log_sums, inverse_sums, beta }
     }
 
     /// p, and the entry's part of the divergence with its derivative by ln p.
     #[inline(always)]
-    fn entry<L: Logit<Compute = R>>(&self, logit: L, teacher_logit: L) -> (R, R, R) {
-        let distance = logit.load() * self.scale - self.student.max;
-        let teacher_distance = teacher_logit.load() * self.scale - self.teacher.max;
+    fn entry(&self, [z, w]: [R; 2]) -> (R, R, R) {
+        let (distance, teacher_distance) = (z - self.student.max, w - self.teacher.max);
         let p = exp(distance) * self.inverse_sums[0];
         let q = exp(teacher_distance) * self.inverse_sums[1];
         let (part, slope) = jsd_entry(p, q, distance - teacher_distance - self.log_sums, self.beta);
@@ -139,12 +137,21 @@ impl<R: Real> Pair<R> {
     }
 }
 
+impl<R: Real> Terms<R, 2, 2> for Pair<R> {
+    #[inline(always)]
+    fn of(&self, z: [R; 2]) -> [R; 2] {
+        let (_, part, slope) = self.entry(z);
+        [part, slope]
+    }
+}
+
 multiversion! {
     fn walk<L: Logit>(
         batch: &Batch<'_>, input: JsdInput<'_, L>, beta: L::Compute, scale: L::Compute, plan: &Plan<'_>, grad: &mut [L::Compute],
     ) -> f64 {
         let vocab = input.vocab;
         let mut loss = Sum::default();
+        let (mut block, mut other, mut terms) = (Block::new(), Block::new(), [[L::Compute::zero(); BLOCK]; 2]);
         for (row, weight) in plan.rows(batch) {
             let mut total = Sum::default();
             for t in 0..row.keep.len() {
@@ -158,11 +165,10 @@ multiversion! {
                 let (logits, teacher_logits) = (&input.logits[entries.clone()], &input.teacher_logits[entries]);
                 let pair = Pair::read(logits, teacher_logits, scale, beta);
                 let (mut divergence, mut slopes) = (Sum::default(), Sum::default());
-                for (block, other) in logits.chunks(BLOCK).zip(teacher_logits.chunks(BLOCK)) {
-                    let [part, slope] = block_sums(block, other, |z, w| {
-                        let (_, part, slope) = pair.entry(z, w);
-                        [part, slope]
-                    });
+                for (logits, teacher_logits) in logits.chunks(BLOCK).zip(teacher_logits.chunks(BLOCK)) {
+                    block.load(logits, scale);
+                    other.load(teacher_logits, scale);
+                    let [part, slope] = block_sums([&block, &other], &mut terms, &pair);
                     divergence.add(part);
                     slopes.add(slope);
                 }
@@ -171,7 +177,7 @@ multiversion! {
                 let pull = L::Compute::narrow(slopes.value());
                 let g = L::Compute::narrow(omega * weight) * scale;
                 for ((grad, &z), &w) in grad.iter_mut().zip(logits).zip(teacher_logits) {
-                    let (p, _, slope) = pair.entry(z, w);
+                    let (p, _, slope) = pair.entry([z.load() * scale, w.load() * scale]);
                     *grad = g * (slope - p * pull);
                 }
             }

@@ -8,10 +8,10 @@ use crate::{
         reinforce::Plain,
         surrogate::{check_bound, Surrogate},
         token::{weighed, Token, TokenLoss},
-        Aggregate, Clip, DualClip, ReportedKl,
+        Aggregate, Clip, DualClip,
     },
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     rollout::{clamp, Extremes},
     simd::multiversion,
     statistics::Divisor,
@@ -173,14 +173,14 @@ pub fn opd_loss<R: Real>(
         check_positive("max_loss", max_loss)?;
     }
     check_finite("coefficient", config.coefficient)?;
-    let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?.rounded();
+    let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     let bound = R::narrow(check_bound(config.log_ratio_bound)?);
     let plan = config.aggregate.plan(batch)?.times(config.coefficient);
     let formula = Formula {
         kl: config.kl,
         most: R::narrow(config.max_loss.unwrap_or(f64::INFINITY)),
         route: config.route,
-        clipped: Clipping { clip, bound, reported: ReportedKl::Bounded },
+        clipped: Clipping { clip, bound, kl_bound: bound },
         plain: Surrogate { bound },
     };
     let [loss, held, held_below, kl, abs] = walk(batch, input, &formula, &plan, grad);
@@ -243,13 +243,13 @@ multiversion! {
             let term = |new: R, old: R, teacher: R, omega: R| {
                 let (token, estimate) = formula.token(new, old, teacher);
                 let (grad, [loss, held, held_below, kl]) = weighed(token, omega, w);
-                (grad, [loss, held, held_below, kl, estimate.abs().widen()])
+                (grad, [loss, held, held_below, kl, estimate.abs()])
             };
             let mut parts = match input.weights {
-                None => map_row(&row, [new, old, teacher], [&mut *grad], |[new, old, teacher]| {
+                None => fold_row(&row, [new, old, teacher], [&mut *grad], |[new, old, teacher]| {
                     term(new, old, teacher, R::one())
                 }),
-                Some(weights) => map_row(&row, [new, old, teacher, weights], [&mut *grad], |[new, old, teacher, omega]| {
+                Some(weights) => fold_row(&row, [new, old, teacher, weights], [&mut *grad], |[new, old, teacher, omega]| {
                     term(new, old, teacher, omega)
                 }),
             };

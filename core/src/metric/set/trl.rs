@@ -213,7 +213,7 @@ pub fn trl_metrics<'o, R: Real>(
         _ => {}
     }
     found.entropy_coef = config.entropy_coefficient;
-    walk(batch, &input, config, &clip.rounded(), &mut found);
+    walk(batch, &input, config, &clip, &mut found);
     if let Some(rewards) = &input.rewards {
         found.rewards = Some(of_rewards(rewards, config.scale, output.per_source, output.scratch));
         found.sources = output.per_source;

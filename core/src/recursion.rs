@@ -1,0 +1,156 @@
+//! Recursions from the last token of a sequence to the first, such as returns and traces.
+//!
+//! A token waits for the one after it, so a sequence alone leaves most of the machine idle. Where there are vectors of eight, eight
+//! sequences go side by side (see `simd::recursion`); the operations of a sequence are the same, so the bits are too.
+
+use core::ops::{Add, Mul, Sub};
+
+use crate::{
+    advantage::Across,
+    layout::{Batch, Row},
+    real::Real,
+    simd::recursion::side_by_side,
+};
+
+/// One number of a sequence, or one of each of several sequences.
+pub(crate) trait Lanes<R>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    /// The same number for every sequence.
+    fn all(x: R) -> Self;
+}
+
+impl<R: Real> Lanes<R> for R {
+    #[inline(always)]
+    fn all(x: R) -> Self {
+        x
+    }
+}
+
+/// What happens at one token, given what the token after it left behind.
+pub(crate) trait Recursion<R: Real, const INS: usize, const OUTS: usize, const STATE: usize>: Copy {
+    /// A kept token: what is written, and what the token before it needs.
+    fn kept<V: Lanes<R>>(&self, inputs: [V; INS], next: [V; STATE]) -> ([V; OUTS], [V; STATE]);
+
+    /// A dropped token between kept ones under [`Across::ZeroStep`].
+    fn dropped(&self, next: [R; STATE]) -> [R; STATE];
+}
+
+/// How far the recursion over one sequence has come.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor<R, const STATE: usize> {
+    /// First slot of the sequence.
+    pub(crate) start: usize,
+    /// Slots still to do, from the first on.
+    pub(crate) left: usize,
+    pub(crate) next: [R; STATE],
+}
+
+/// The recursion over every sequence; `bootstrap` is what follows the last kept token of each. Dropped slots get 0.
+#[inline(always)]
+pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+    batch: &Batch<'_>,
+    formula: F,
+    inputs: [&[R]; INS],
+    across: Across,
+    bootstrap: impl Fn(usize) -> [R; STATE],
+    mut outputs: [&mut [R]; OUTS],
+) where
+    F: Recursion<R, INS, OUTS, STATE>,
+{
+    let keep = batch.mask().as_slice();
+    let begin = |(sequence, row): (usize, Row<'_>), outputs: &mut [&mut [R]; OUTS]| {
+        let left = row.last_kept().map_or(0, |last| last + 1);
+        for output in outputs {
+            row.of_mut(output)[left..].fill(R::zero());
+        }
+        Cursor { start: row.start, left, next: bootstrap(sequence) }
+    };
+    let mut rows = batch.rows().enumerate();
+    if across == Across::StepOver {
+        let mut replace = |done: Option<Cursor<R, STATE>>, outputs: &mut [&mut [R]; OUTS]| {
+            if let Some(cursor) = done {
+                alone(formula, inputs, keep, across, cursor, outputs);
+            }
+            rows.next().map(|row| begin(row, outputs))
+        };
+        for cursor in side_by_side(formula, inputs, keep, &mut outputs, &mut replace).into_iter().flatten() {
+            alone(formula, inputs, keep, across, cursor, &mut outputs);
+        }
+    }
+    while let Some(row) = rows.next() {
+        let cursor = begin(row, &mut outputs);
+        alone(formula, inputs, keep, across, cursor, &mut outputs);
+    }
+}
+
+/// The rest of one sequence.
+#[inline(always)]
+fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+    formula: F,
+    inputs: [&[R]; INS],
+    keep: &[bool],
+    across: Across,
+    cursor: Cursor<R, STATE>,
+    outputs: &mut [&mut [R]; OUTS],
+) where
+    F: Recursion<R, INS, OUTS, STATE>,
+{
+    let slots = cursor.start..cursor.start + cursor.left;
+    let keep = &keep[slots.clone()];
+    let inputs = inputs.map(|input| &input[slots.clone()]);
+    let mut outputs = outputs.each_mut().map(|output| &mut output[slots.clone()]);
+    let mut next = cursor.next;
+    for t in (0..keep.len()).rev() {
+        let mut out = [R::zero(); OUTS];
+        if keep[t] {
+            (out, next) = formula.kept(inputs.map(|input| input[t]), next);
+        } else if across == Across::ZeroStep {
+            next = formula.dropped(next);
+        }
+        for (output, out) in outputs.iter_mut().zip(out) {
+            output[t] = out;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{advantage::*, Batch, Layout, Mask};
+
+    /// A batch of one sequence never finds seven others to go beside.
+    #[test]
+    fn sequences_side_by_side_have_the_bits_of_sequences_alone() {
+        let lengths = [37, 0, 8, 100, 7, 64, 65, 1, 9, 33, 250, 16, 15, 3, 90, 41, 8, 8, 0, 77];
+        let mut offsets = vec![0_u32];
+        lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
+        let tokens = offsets[lengths.len()] as usize;
+        for holes in [u32::MAX, 9, 2] {
+            let noise = |i: usize, salt: u32| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(salt).rotate_left(13);
+            let keep: Vec<bool> = (0..tokens).map(|i| noise(i, 7) % holes != 0).collect();
+            let number = |i: usize, salt| if keep[i] { noise(i, salt) as f32 / 4e9 - 0.4 } else { f32::NAN };
+            let rewards: Vec<f32> = (0..tokens).map(|i| number(i, 1)).collect();
+            let values: Vec<f32> = (0..tokens).map(|i| number(i, 2)).collect();
+            let bootstrap: Vec<f32> = (0..lengths.len()).map(|i| i as f32 * 0.1).collect();
+            let config = GaeConfig { gamma: 0.99, lambda: 0.95, ..Default::default() };
+            let of = |layout: Layout<'_>, tokens: core::ops::Range<usize>, rows: core::ops::Range<usize>| {
+                let batch = Batch::new(layout, Mask::new(&keep[tokens.clone()])).unwrap();
+                let (mut advantages, mut returns) = (vec![9.0; tokens.len()], vec![9.0; tokens.len()]);
+                let (rewards, bootstrap) = (&rewards[tokens.clone()], &bootstrap[rows]);
+                let output = GaeOutput { advantages: &mut advantages, returns: &mut returns };
+                gae(&batch, GaeInput { rewards, values: &values[tokens.clone()], bootstrap }, &config, output).unwrap();
+                let mut discounted = vec![9.0; tokens.len()];
+                let input = ReturnsInput { rewards, bootstrap };
+                discounted_returns(&batch, input, &ReturnsConfig { gamma: 0.9, ..Default::default() }, &mut discounted)
+                    .unwrap();
+                [advantages, returns, discounted].map(|out| out.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+            };
+            let all = of(Layout::packed(&offsets).unwrap(), 0..tokens, 0..lengths.len());
+            for (row, &length) in lengths.iter().enumerate() {
+                let slots = offsets[row] as usize..offsets[row + 1] as usize;
+                let one = of(Layout::padded(1, length as usize).unwrap(), slots.clone(), row..row + 1);
+                for (all, one) in all.iter().zip(one) {
+                    assert_eq!(all[slots.clone()], one, "row {row}");
+                }
+            }
+        }
+    }
+}

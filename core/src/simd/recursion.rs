@@ -1,0 +1,271 @@
+//! Eight recursions side by side: eight tokens of each of eight sequences at a time, turned so that a vector holds one token of each.
+//!
+//! Only `f32` with AVX2; elsewhere nothing is done here and the caller goes on by itself, with the same bits. A sequence that is done
+//! makes room for the next one, so that lengths need not be alike.
+
+use crate::{
+    real::Real,
+    recursion::{Cursor, Recursion},
+};
+
+/// Sequences side by side.
+pub(crate) const SIDE: usize = 8;
+
+/// Finishes a sequence with less than an octet left, if it gets one, and gives the next one.
+pub(crate) type Replace<'r, R, const OUTS: usize, const STATE: usize> =
+    &'r mut dyn FnMut(Option<Cursor<R, STATE>>, &mut [&mut [R]; OUTS]) -> Option<Cursor<R, STATE>>;
+
+/// Works on the sequences that `replace` gives as long as there are eight; returns those that are not done.
+#[inline(always)]
+#[allow(unsafe_code, reason = "calling the AVX2 kernel after detecting AVX2")]
+pub(crate) fn side_by_side<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+    formula: F,
+    inputs: [&[R]; INS],
+    keep: &[bool],
+    outputs: &mut [&mut [R]; OUTS],
+    replace: Replace<'_, R, OUTS, STATE>,
+) -> [Option<Cursor<R, STATE>>; SIDE]
+where
+    F: Recursion<R, INS, OUTS, STATE>,
+{
+    #[cfg(all(feature = "std", target_arch = "x86_64"))]
+    if core::any::TypeId::of::<R>() == core::any::TypeId::of::<f32>() && std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the CPU has AVX2, and `R` is `f32`.
+        return unsafe { avx2::run(formula, inputs, keep, outputs, replace) };
+    }
+    let _ = (formula, inputs, keep, outputs, replace);
+    [None; SIDE]
+}
+
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+#[allow(unsafe_code, reason = "the instructions for turning a square of eight by eight")]
+#[allow(unused_unsafe, reason = "newer compilers hold some of them for safe")]
+mod avx2 {
+    use core::{
+        arch::x86_64::*,
+        ops::{Add, Mul, Sub},
+    };
+
+    use super::{Cursor, Real, Recursion, Replace, SIDE};
+    use crate::recursion::Lanes;
+
+    /// Eight times `true`.
+    const KEPT: u64 = 0x0101_0101_0101_0101;
+
+    /// One number of each of eight sequences.
+    #[derive(Clone, Copy)]
+    struct Eight(__m256);
+
+    impl<R: Real> Lanes<R> for Eight {
+        #[inline(always)]
+        fn all(x: R) -> Self {
+            // SAFETY: made inside `run` only, which requires AVX2 (as do the other operations); `x` is an `f32` there.
+            Self(unsafe { _mm256_set1_ps(x.widen() as f32) })
+        }
+    }
+
+    macro_rules! operation {
+        ($trait:ident, $method:ident, $instruction:ident) => {
+            impl $trait for Eight {
+                type Output = Self;
+                #[inline(always)]
+                fn $method(self, other: Self) -> Self {
+                    // SAFETY: as in `all`.
+                    Self(unsafe { $instruction(self.0, other.0) })
+                }
+            }
+        };
+    }
+    operation!(Add, add, _mm256_add_ps);
+    operation!(Sub, sub, _mm256_sub_ps);
+    operation!(Mul, mul, _mm256_mul_ps);
+
+    /// # Safety
+    ///
+    /// The CPU has AVX2; `R` is `f32`.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+        formula: F,
+        inputs: [&[R]; INS],
+        keep: &[bool],
+        outputs: &mut [&mut [R]; OUTS],
+        replace: Replace<'_, R, OUTS, STATE>,
+    ) -> [Option<Cursor<R, STATE>>; SIDE]
+    where
+        F: Recursion<R, INS, OUTS, STATE>,
+    {
+        let mut cursors = [None; SIDE];
+        loop {
+            let mut lanes = [Cursor { start: 0, left: usize::MAX, next: [R::zero(); STATE] }; SIDE];
+            for (cursor, lane) in cursors.iter_mut().zip(&mut lanes) {
+                while cursor.map_or(true, |cursor: Cursor<R, STATE>| cursor.left < SIDE) {
+                    *cursor = replace(*cursor, outputs);
+                    if cursor.is_none() {
+                        return cursors;
+                    }
+                }
+                *lane = cursor.unwrap_or(*lane);
+            }
+            // SAFETY: as required of the caller; every sequence has eight slots left.
+            unsafe { octets(formula, inputs, keep, outputs, &mut lanes) };
+            cursors = lanes.map(Some);
+        }
+    }
+
+    /// As many octets as each of the sequences has.
+    ///
+    /// # Safety
+    ///
+    /// As [`run`].
+    #[target_feature(enable = "avx2")]
+    unsafe fn octets<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+        formula: F,
+        inputs: [&[R]; INS],
+        keep: &[bool],
+        outputs: &mut [&mut [R]; OUTS],
+        lanes: &mut [Cursor<R, STATE>; SIDE],
+    ) where
+        F: Recursion<R, INS, OUTS, STATE>,
+    {
+        // loops rather than closures: what the standard library calls is not compiled with AVX2
+        let (mut octets, mut end) = (usize::MAX, [0; SIDE]);
+        let mut next = [[R::zero(); SIDE]; STATE];
+        for (k, lane) in lanes.iter().enumerate() {
+            octets = octets.min(lane.left / SIDE);
+            end[k] = lane.start + lane.left;
+            for s in 0..STATE {
+                next[s][k] = lane.next[s];
+            }
+            // all that is read and written below lies within the slices
+            let slots = lane.start..end[k];
+            assert!(keep.get(slots.clone()).is_some());
+            assert!(inputs.iter().all(|input| input.get(slots.clone()).is_some()));
+            assert!(outputs.iter().all(|output| output.get(slots.clone()).is_some()));
+        }
+        // SAFETY: the CPU has AVX2, which is all that the instructions need; `R` is `f32`; every octet lies between the start and the
+        // end of its sequence, which were checked above.
+        unsafe {
+            let zero = _mm256_setzero_ps();
+            let mut state = [Eight(zero); STATE];
+            for s in 0..STATE {
+                state[s] = Eight(_mm256_loadu_ps(next[s].as_ptr().cast()));
+            }
+            for _ in 0..octets {
+                let (mut columns, mut results) = ([[zero; SIDE]; INS], [[zero; SIDE]; OUTS]);
+                let (mut masks, mut kept_by_all) = ([0; SIDE], KEPT);
+                for k in 0..SIDE {
+                    end[k] -= SIDE;
+                    masks[k] = keep.as_ptr().add(end[k]).cast::<u64>().read_unaligned();
+                    kept_by_all &= masks[k];
+                    for i in 0..INS {
+                        columns[i][k] = _mm256_loadu_ps(inputs[i].as_ptr().add(end[k]).cast());
+                    }
+                }
+                for column in &mut columns {
+                    *column = turn(*column);
+                }
+                if kept_by_all == KEPT {
+                    for t in (0..SIDE).rev() {
+                        let mut token = [Eight(zero); INS];
+                        for i in 0..INS {
+                            token[i] = Eight(columns[i][t]);
+                        }
+                        let (out, after) = formula.kept(token, state);
+                        state = after;
+                        for o in 0..OUTS {
+                            results[o][t] = out[o].0;
+                        }
+                    }
+                } else {
+                    let masks = turn_masks(masks);
+                    for t in (0..SIDE).rev() {
+                        let mut token = [Eight(zero); INS];
+                        for i in 0..INS {
+                            token[i] = Eight(columns[i][t]);
+                        }
+                        let (out, after) = formula.kept(token, state);
+                        for s in 0..STATE {
+                            state[s] = Eight(_mm256_blendv_ps(state[s].0, after[s].0, masks[t]));
+                        }
+                        for o in 0..OUTS {
+                            results[o][t] = _mm256_and_ps(out[o].0, masks[t]);
+                        }
+                    }
+                }
+                for o in 0..OUTS {
+                    let result = turn(results[o]);
+                    for k in 0..SIDE {
+                        _mm256_storeu_ps(outputs[o].as_mut_ptr().add(end[k]).cast(), result[k]);
+                    }
+                }
+            }
+            for s in 0..STATE {
+                _mm256_storeu_ps(next[s].as_mut_ptr().cast(), state[s].0);
+            }
+        }
+        for (k, lane) in lanes.iter_mut().enumerate() {
+            lane.left -= octets * SIDE;
+            for s in 0..STATE {
+                lane.next[s] = next[s][k];
+            }
+        }
+    }
+
+    /// All bits where kept, none where dropped; columns of what came as rows of bytes.
+    ///
+    /// # Safety
+    ///
+    /// As [`run`].
+    #[inline(always)]
+    unsafe fn turn_masks(rows: [u64; SIDE]) -> [__m256; SIDE] {
+        // SAFETY: the instructions need AVX2.
+        unsafe {
+            let mut masks = [_mm256_setzero_ps(); SIDE];
+            for (mask, row) in masks.iter_mut().zip(rows) {
+                let kept = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(row as i64));
+                *mask = _mm256_castsi256_ps(_mm256_cmpgt_epi32(kept, _mm256_setzero_si256()));
+            }
+            turn(masks)
+        }
+    }
+
+    /// Rows to columns, or back.
+    ///
+    /// # Safety
+    ///
+    /// As [`run`].
+    #[inline(always)]
+    unsafe fn turn(rows: [__m256; SIDE]) -> [__m256; SIDE] {
+        // SAFETY: the instructions need AVX.
+        unsafe {
+            let [a, b, c, d, e, f, g, h] = rows;
+            // pairs of rows, then fours, then halves: each time what belongs together moves one step closer
+            let (ab, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let (cd, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+            let (ef, ef_high) = (_mm256_unpacklo_ps(e, f), _mm256_unpackhi_ps(e, f));
+            let (gh, gh_high) = (_mm256_unpacklo_ps(g, h), _mm256_unpackhi_ps(g, h));
+            let first = [
+                _mm256_shuffle_ps::<0x44>(ab, cd),
+                _mm256_shuffle_ps::<0xee>(ab, cd),
+                _mm256_shuffle_ps::<0x44>(ab_high, cd_high),
+                _mm256_shuffle_ps::<0xee>(ab_high, cd_high),
+            ];
+            let second = [
+                _mm256_shuffle_ps::<0x44>(ef, gh),
+                _mm256_shuffle_ps::<0xee>(ef, gh),
+                _mm256_shuffle_ps::<0x44>(ef_high, gh_high),
+                _mm256_shuffle_ps::<0xee>(ef_high, gh_high),
+            ];
+            [
+                _mm256_permute2f128_ps::<0x20>(first[0], second[0]),
+                _mm256_permute2f128_ps::<0x20>(first[1], second[1]),
+                _mm256_permute2f128_ps::<0x20>(first[2], second[2]),
+                _mm256_permute2f128_ps::<0x20>(first[3], second[3]),
+                _mm256_permute2f128_ps::<0x31>(first[0], second[0]),
+                _mm256_permute2f128_ps::<0x31>(first[1], second[1]),
+                _mm256_permute2f128_ps::<0x31>(first[2], second[2]),
+                _mm256_permute2f128_ps::<0x31>(first[3], second[3]),
+            ]
+        }
+    }
+}
