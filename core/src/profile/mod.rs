@@ -8,7 +8,7 @@
 //! let config = GaeConfig { gamma: 0.99, lambda: 0.95, ..Profile::OpenRlhf0_11.gae() };
 //! ```
 //!
-//! [`Conventions`] holds everything they differ on, one field each; a [`Profile`] is a name for one value of it. [`compare`] runs a
+//! [`Conventions`] holds everything they differ on, one field each; a [`Profile`] is a name for one value of it. [`compare()`] runs a
 //! batch through two of them and names, for each number that comes out differently, the conventions that made it so.
 
 mod chain;
