@@ -101,8 +101,8 @@ pub fn trl_metrics(tokens: Tokens<'_>, input: &TrlInput<'_, f64>, config: &TrlCo
                 }
             };
             let a: Vec<f64> = slots.iter().take(ratio.len()).map(|&slot| advantages[slot]).collect();
-            let (rows, keep) = ([0..ratio.len()], vec![true; ratio.len()]);
-            let unit = Tokens { rows: &rows, keep: &keep };
+            let (all, keep) = (0..ratio.len(), vec![true; ratio.len()]);
+            let unit = Tokens { rows: std::slice::from_ref(&all), keep: &keep };
             let found = metric::clip_fractions(unit, &ratio, &vec![0.0; ratio.len()], &a, &clip);
             lows.push(found.low);
             highs.push(found.high);
