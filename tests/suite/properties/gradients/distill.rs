@@ -40,10 +40,9 @@ fn of_opd_loss() {
             // where the four estimates meet the bound of 0.25
             let places = [0.0, 0.25, -0.25, 0.5_f64.sqrt(), -(0.5_f64.sqrt()), 0.8, -0.615];
             let reference = flat.column(Column::RefLogProbs).to_vec();
-            for value in 0..flat.tokens() {
-                let d = flat.column(Column::LogProbs)[value] - reference[value];
-                if places.iter().any(|place| (d - place).abs() < 0.05) {
-                    flat.columns[Column::LogProbs as usize][value] = reference[value] + 0.35;
+            for (value, reference) in flat.columns[Column::LogProbs as usize].iter_mut().zip(reference) {
+                if places.iter().any(|place| (*value - reference - place).abs() < 0.05) {
+                    *value = reference + 0.35;
                 }
             }
             return follow::<OpdLoss>(&flat, choice, Column::LogProbs, &[]);
