@@ -43,7 +43,11 @@ fn what_is_not_known_or_not_right_fails_and_is_named() {
         ("output", r#""value" => "mean""#, "unknown output \"mean\""),
         ("length", "[1, 3] => [1, 3, 5]", "x: expected 2 entries, got 3"),
         ("mask", r#""mask": [1, 1] => "mask": [1, 2]"#, "mask: expected 0 or 1, got 2"),
-        ("profile", r#""rows" => "profile": "verl-0.1", "rows""#, "profile: expected verl-0.9.1"),
+        (
+            "profile",
+            r#""rows" => "profile": "verl-0.1", "rows""#,
+            "profile: expected paper, verl-0.9.1, trl-1.16, openrlhf-0.11, got \"verl-0.1\"",
+        ),
         ("error", r#""expect": {"value": 2} => "expect_error": "why""#, "expected an error, got a result"),
     ] {
         let report = verdict(name, change);
