@@ -137,6 +137,7 @@ formulas! {
         OffPolicySequenceMask "off_policy_sequence_mask" Golden::Ops(&["off_policy_sequence_mask"]), REDUCTION;
         KlMask "kl_mask" Golden::None("TorchRL masks inside its loss, which wants a language model; held to the textbook"), CHEAP;
         M2poMask "m2po_mask" Golden::Ops(&["m2po_mask"]), ORDER;
+        SequenceVeto "sequence_veto" Golden::Ops(&["sequence_veto"]), REDUCTION;
         HighEntropyMask "high_entropy_mask" Golden::Ops(&["high_entropy_mask"]), ORDER;
         ProbabilityDifference "probability_difference" Golden::Ops(&["probability_difference"]), REDUCTION;
         ResponseMaskFromEos "response_mask_from_eos" Golden::Ops(&["response_mask_from_eos"]), CHEAP;

@@ -151,6 +151,7 @@ const fn table(formula: Formula) -> [f64; 2] {
         Formula::OffPolicySequenceMask => [0.0, 0.0],
         Formula::KlMask => [0.0, 0.0],
         Formula::M2poMask => [0.0, 0.0],
+        Formula::SequenceVeto => [0.0, 0.0],
         Formula::HighEntropyMask => [0.0, 0.0],
         Formula::ProbabilityDifference => [10.0, 2.0],
         Formula::ResponseMaskFromEos => [0.0, 0.0],

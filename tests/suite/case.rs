@@ -211,6 +211,7 @@ macro_rules! every_case {
             off_policy_sequence_mask: crate::rollout::OffPolicySequenceMask,
             kl_mask: crate::rollout::KlMask,
             m2po_mask: crate::rollout::M2poMask,
+            sequence_veto: crate::rollout::SequenceVeto,
             high_entropy_mask: crate::rollout::HighEntropyMask,
             probability_difference: crate::rollout::ProbabilityDifference,
             response_mask_from_eos: crate::rollout::ResponseMaskFromEos,

@@ -16,6 +16,7 @@ use crate::{
 };
 pub(crate) use masks::{
     HighEntropyMask, KlMask, M2poMask, OffPolicySequenceMask, ProbabilityDifference, ResponseMaskFromEos, RolloutGate,
+    SequenceVeto,
 };
 pub(crate) use resample::{DynamicSamplingFilter, PfPpoIndices, PfPpoWeights};
 

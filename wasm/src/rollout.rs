@@ -29,6 +29,7 @@ export! {
     rollout_rejection_metrics(batch, input, config) => rolloutRejectionMetrics, rolloutRejectionMetricsF64;
     rollout_gate(batch, input, config) => rolloutGate, rolloutGateF64;
     kl_mask(batch, input, tau) => klMask, klMaskF64;
+    sequence_veto(batch, input, config) => sequenceVeto, sequenceVetoF64;
     m2po_mask(batch, input, tau) => m2poMask, m2poMaskF64;
     off_policy_sequence_mask(batch, input, config) => offPolicySequenceMask, offPolicySequenceMaskF64;
     high_entropy_mask(batch, entropies, share) => highEntropyMask, highEntropyMaskF64;
@@ -135,6 +136,11 @@ fn rollout_rejection<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue
 fn kl_mask<R: Real>(batch: &JsValue, input: &JsValue, tau: &JsValue) -> Result<JsValue> {
     let tau = number("tau", tau)?;
     compared_mask::<R>(batch, input, &mut |batch, input, keep| core::kl_mask(batch, input, tau, keep))
+}
+
+fn sequence_veto<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
+    let config = config::veto(config)?;
+    compared_mask::<R>(batch, input, &mut |batch, input, keep| core::sequence_veto(batch, input, &config, keep))
 }
 
 fn m2po_mask<R: Real>(batch: &JsValue, input: &JsValue, tau: &JsValue) -> Result<JsValue> {

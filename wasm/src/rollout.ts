@@ -63,6 +63,14 @@ export interface GateConfig {
   upper?: number;
 }
 
+/** Which ratios a token may have before its whole sequence goes. */
+export interface VetoConfig {
+  /** Default 1e-4; 0 for no lower end. */
+  lower?: number;
+  /** Default Infinity: no upper end. */
+  upper?: number;
+}
+
 /** The conventions of {@link offPolicySequenceMask}. */
 export interface OffPolicyConfig {
   /** The mean KL a sequence may have; default 1e-4. */
@@ -168,6 +176,11 @@ export function rolloutGateF64(
 export function klMask(batch: Batch, input: RolloutInput<Float32Array>, tau: number): Uint8Array;
 /** {@link klMask} in f64. */
 export function klMaskF64(batch: Batch, input: RolloutInput<Float64Array>, tau: number): Uint8Array;
+
+/** Drops (0) every sequence with a token whose ratio is outside the band. `lower ≤ e^δ ≤ upper` */
+export function sequenceVeto(batch: Batch, input: RolloutInput<Float32Array>, config?: VetoConfig): Uint8Array;
+/** {@link sequenceVeto} in f64. */
+export function sequenceVetoF64(batch: Batch, input: RolloutInput<Float64Array>, config?: VetoConfig): Uint8Array;
 
 /** Drops (0) the tokens scored most differently, until the mean of `δ²` over the rest is below τ. */
 export function m2poMask(batch: Batch, input: RolloutInput<Float32Array>, tau: number): Uint8Array;

@@ -244,6 +244,8 @@ export function cases(array, x) {
     ["rolloutGate", [three, quadruple, { level: "token", upper: 2 }], { weights: [1, 0, 0], filtered: 0.5, kl: -ln(2) }],
     ["rolloutRejection", [three, apart, { criteria: [{ option: "token-k2", upper: 0.25 }] }], [1, 0, 0]],
     ["klMask", [three, apart, 0.125], [1, 0, 0]],
+    ["sequenceVeto", [pair, { oldLogProbs: a(-1, x, -20, -1), rolloutLogProbs: a(-1, x, -1, -1) }], [1, 0, 0, 0]],
+    ["sequenceVeto", [pair, { oldLogProbs: a(-1, x, -2, -1), rolloutLogProbs: a(-2, x, -2, -1) }, { upper: 2 }], [0, 0, 1, 1]],
     ["m2poMask", [Batch.padded(1, 4, Uint8Array.of(1, 0, 1, 1)), { oldLogProbs: a(-1, x, -3, -1), rolloutLogProbs: a(-1.5, x, -1, -1) }, 0.2], [1, 0, 0, 1]],
     ["offPolicySequenceMask", [pair, { logProbs: a(-2, x, -2, -1), oldLogProbs: a(-1, x, -1, -1), advantages: a(1, x, -1, -1) }], [1, 0, 0, 0]],
     ["highEntropyMask", [Batch.padded(1, 6, Uint8Array.of(1, 1, 0, 1, 1, 1)), a(0.5, 2, x, 1, 0.25, 0), 0.25], [0, 1, 0, 1, 0, 0]],

@@ -127,7 +127,8 @@ pub struct GateReport {
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
-/// **Mask.** Dropped slots are never read and get 0. Sequences without kept tokens are not counted in the share.
+/// **Mask.** Dropped slots are never read and get 0. Sequences without kept tokens are not counted in the share. A NaN is in no band:
+/// `Mask` gives 0, `Clip` NaN.
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if the band is not finite or not in order, if `Clip`
 /// meets anything but the token's ratio, or a divergence a positive lower end; [`Error::EmptyMask`] without kept tokens.

@@ -15,6 +15,7 @@ mod resample;
 mod response_mask;
 #[cfg(test)]
 mod tests;
+mod veto;
 mod weight_metrics;
 mod weights;
 
@@ -32,6 +33,7 @@ pub use rejection::{rollout_rejection, Criterion, RejectionConfig, RejectionOpti
 pub use rejection_metrics::{rollout_rejection_metrics, CriterionMetrics, RejectionTotals};
 pub use resample::{pf_ppo_indices, pf_ppo_weights, PfPpoRule};
 pub use response_mask::response_mask_from_eos;
+pub use veto::{sequence_veto, VetoConfig};
 pub use weight_metrics::{rollout_weight_metrics, RolloutWeightMetrics};
 pub use weights::rollout_weights;
 

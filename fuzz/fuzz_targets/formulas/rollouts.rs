@@ -64,6 +64,8 @@ pub fn run(reader: &mut Reader<'_>, batch: &Batch<'_>) {
     }
     let tau = reader.share();
     masks(batch, len, |keep| kl_mask(batch, input, tau, keep));
+    let config = VetoConfig { lower: reader.share(), upper: reader.share() * 3.0 };
+    masks(batch, len, |keep| sequence_veto(batch, input, &config, keep));
     let room = reader.len(batch.kept());
     masks(batch, len, |keep| m2po_mask(batch, input, tau, &mut vec![0.0; room], keep));
     masks(batch, len, |keep| high_entropy_mask(batch, &a, lower, keep));

@@ -84,6 +84,7 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "off_policy_sequence_mask": tokens(rollout::off_policy_sequence_mask),
         "kl_mask": tokens(rollout::kl_mask),
         "m2po_mask": tokens(rollout::m2po_mask),
+        "sequence_veto": tokens(rollout::sequence_veto),
         "high_entropy_mask": tokens(rollout::high_entropy_mask),
         "response_mask_from_eos": tokens(rollout::response_mask_from_eos),
         "dynamic_sampling_filter": tokens(rollout::dynamic_sampling_filter),

@@ -4,7 +4,7 @@ use tokenwise::{
     rollout::{
         self, BatchNormalize, Criterion, GateConfig, GateLevel, GateMode, GateReport, GateStatistic, GroupRule,
         LogBound, OffPolicyConfig, OffPolicyInput, PfPpoRule, RejectionConfig, RejectionOption, RolloutConfig,
-        RolloutInput, RolloutLevel, SamplerMode, Unscored, WeightBound,
+        RolloutInput, RolloutLevel, SamplerMode, Unscored, VetoConfig, WeightBound,
     },
     Divisor, Moments,
 };
@@ -121,6 +121,14 @@ pub(crate) fn kl_mask<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let keep = &mut [false; MOST][..case.batch.tokens()];
     for tau in [0.0, 1e-3, 0.01] {
         let result = rollout::kl_mask(&case.batch, case.rollout(), tau, keep);
+        out.record((result, &*keep));
+    }
+}
+
+pub(crate) fn sequence_veto<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
+    let keep = &mut [false; MOST][..case.batch.tokens()];
+    for (lower, upper) in [(1e-4, f64::INFINITY), (0.85, 1.2), (0.0, 1.1)] {
+        let result = rollout::sequence_veto(&case.batch, case.rollout(), &VetoConfig { lower, upper }, keep);
         out.record((result, &*keep));
     }
 }

@@ -89,6 +89,7 @@ upgo = importlib.import_module("ding.rl_utils.upgo")
 areal_data = importlib.import_module("areal.utils.data")
 areal_actor = importlib.import_module("areal.trainer.ppo.actor")
 skyrl = importlib.import_module("skyrl.backends.skyrl_train.utils.ppo_utils")
+skyrl_off_policy = importlib.import_module("skyrl.backends.skyrl_train.utils.off_policy_correction_utils")
 torchrl = importlib.import_module("torchrl.objectives.value.functional")
 
 
@@ -205,6 +206,15 @@ def normalize_scores(scores: list[float], group_size: int, params: dict) -> Out:
 def m2po_mask(old: Tensor, rollout: Tensor, mask: Tensor, threshold: float) -> Out:
     """AReaL's behaviour policy is our sampler, its proximal policy our old one."""
     return {"mask": areal_actor._apply_m2po_masking(rollout, old, mask.bool(), threshold).to(old.dtype)}
+
+
+def sequence_veto(old: Tensor, rollout: Tensor, mask: Tensor, params: dict) -> Out:
+    """SkyRL's outlier rule, which it multiplies with the mask."""
+    config = SimpleNamespace(
+        outlier_token_is_threshold_low=params["lower"], outlier_token_is_threshold_high=params["upper"]
+    )
+    keep, _ = skyrl_off_policy.compute_outlier_token_mask(old, rollout, mask, config)
+    return {"mask": keep.to(old.dtype) * mask}
 
 
 def max_rl(scores: list[float], groups: list[int]) -> Out:

@@ -154,6 +154,19 @@ def m2po_mask() -> Iterator[Case]:
             yield _case("m2po_mask", f"{item.name}-{threshold}", item, inputs, {"threshold": threshold}, out)
 
 
+def sequence_veto() -> Iterator[Case]:
+    bands = ((1e-4, None), (0.5, None), (1e-4, 1.5), (0.6, 2.0), (0.3, 100.0))
+    for number, item in enumerate(GRIDS):
+        for lower, upper in (bands[number % 5], bands[(number + 2) % 5]):
+            rng = rng_for(f"veto/{item.name}")
+            rollout = log_probs(rng, item, -3.0)
+            old = near(rng, item, rollout, 0.4, -3.0)
+            params = {"lower": lower, "upper": upper}
+            out = others.sequence_veto(item.tensor(old), item.tensor(rollout), item.mask_tensor(), params)
+            inputs = {"old_log_probs": old, "rollout_log_probs": rollout}
+            yield _case("sequence_veto", f"{item.name}-{lower}-{upper}", item, inputs, params, out)
+
+
 def max_rl() -> Iterator[Case]:
     draws = {
         "binary": ([1.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0, 0, 0, 1, 1, 1]),
@@ -189,5 +202,6 @@ FILES = {
     "advantage/normalize_scores.areal.json": ("areal", normalize_scores),
     "advantage/max_rl.skyrl.json": ("skyrl", max_rl),
     "rollout/m2po_mask.areal.json": ("areal", m2po_mask),
+    "rollout/sequence_veto.skyrl.json": ("skyrl", sequence_veto),
     "control/adaptive_kl.skyrl.json": ("skyrl", adaptive_kl),
 }

@@ -1,7 +1,9 @@
 //! Gates, masks and draws around a rollout.
 
 use tokenwise::{
-    rollout::{GateConfig, GateLevel, GateMode, GateStatistic, GroupRule, OffPolicyConfig, PfPpoRule, Unscored},
+    rollout::{
+        GateConfig, GateLevel, GateMode, GateStatistic, GroupRule, OffPolicyConfig, PfPpoRule, Unscored, VetoConfig,
+    },
     Divisor, Spread,
 };
 
@@ -118,6 +120,20 @@ pub fn off_policy_sequence_mask(
 /// 1 where half the squared log-ratio is at most τ.
 pub fn kl_mask(tokens: Tokens<'_>, old: &[f64], rollout: &[f64], tau: f64) -> Vec<f64> {
     tokens.fill(|slot| one_if((old[slot] - rollout[slot]).powi(2) / 2.0 <= tau))
+}
+
+/// 1 in sequences all of whose ratios are in the band.
+pub fn sequence_veto(tokens: Tokens<'_>, old: &[f64], rollout: &[f64], config: &VetoConfig) -> Vec<f64> {
+    let mut out = vec![0.0; tokens.keep.len()];
+    for row in tokens.rows {
+        let slots = tokens.kept_of(row);
+        let ratio = |&slot: &usize| (old[slot] - rollout[slot]).exp();
+        let outside = slots.iter().map(ratio).any(|x| !(config.lower..=config.upper).contains(&x));
+        for slot in slots {
+            out[slot] = one_if(!outside);
+        }
+    }
+    out
 }
 
 /// Drops the largest squared log-ratio again and again until the mean is below τ or one is left.

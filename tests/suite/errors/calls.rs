@@ -178,6 +178,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     any("off_policy_sequence_mask", off_policy_sequence_mask),
     any("kl_mask", kl_mask),
     any("m2po_mask", m2po_mask),
+    any("sequence_veto", sequence_veto),
     any("high_entropy_mask", high_entropy_mask),
     needs_one("probability_difference", probability_difference),
     any("response_mask_from_eos", response_mask_from_eos),

@@ -2,6 +2,7 @@
 
 mod estimators;
 mod policy_losses;
+mod rollout;
 mod shapes;
 mod special;
 

@@ -83,6 +83,25 @@ impl Case for KlMask {
     }
 }
 
+pub(crate) struct SequenceVeto;
+impl Case for SequenceVeto {
+    const FORMULA: Formula = Formula::SequenceVeto;
+    const SEQUENCES_ALONE: bool = true;
+    type Config = VetoConfig;
+    fn config(random: &mut Random) -> VetoConfig {
+        VetoConfig { lower: random.pick(&[0.0, 1e-4, 0.75]), upper: random.pick(&[f64::INFINITY, 1.5]) }
+    }
+    fn run<R: Number>(flat: &Flat<R>, config: VetoConfig) -> Result<Outcome<R>> {
+        let mut keep = vec![true; flat.tokens()];
+        sequence_veto(&flat.batch(), input(flat), &config, &mut keep)?;
+        Ok(Outcome::tokens([bits(&keep)]))
+    }
+    fn naive(flat: &Flat<f64>, config: VetoConfig) -> Outcome<f64> {
+        let RolloutInput { old_log_probs: old, rollout_log_probs: rollout } = input(flat);
+        Outcome::tokens([naive::sequence_veto(tokens(flat), old, rollout, &config)])
+    }
+}
+
 pub(crate) struct M2poMask;
 impl Case for M2poMask {
     const FORMULA: Formula = Formula::M2poMask;

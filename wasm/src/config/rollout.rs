@@ -4,7 +4,7 @@ use js_sys::Array;
 use tokenwise::{
     rollout::{
         BatchNormalize, Criterion, GateConfig, GateLevel, GateMode, GateStatistic, GroupRule, LogBound,
-        OffPolicyConfig, PfPpoRule, RejectionOption, RolloutConfig, RolloutLevel, Unscored, WeightBound,
+        OffPolicyConfig, PfPpoRule, RejectionOption, RolloutConfig, RolloutLevel, Unscored, VetoConfig, WeightBound,
     },
     Divisor,
 };
@@ -46,6 +46,7 @@ plain_config! {
         "lower" => lower by number_or,
         "upper" => upper by number_or,
     }
+    veto -> VetoConfig { "lower" => lower by number_or, "upper" => upper by number_or }
     off_policy -> OffPolicyConfig { "threshold" => threshold by number_or, "unscored" => unscored by choice_or }
     criterion -> Criterion {
         "option" => option by choice_or,

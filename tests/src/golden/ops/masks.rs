@@ -3,6 +3,7 @@
 use tokenwise::{
     rollout::{
         self, GateConfig, GateLevel, GateMode, GateStatistic, GroupRule, OffPolicyConfig, OffPolicyInput, PfPpoRule,
+        VetoConfig,
     },
     Layout, Moments, Profile,
 };
@@ -75,6 +76,14 @@ pub(super) fn m2po_mask<R: Number>(case: &Case<'_>) -> Ran {
     let batch = case.batch()?;
     let (mut scratch, mut keep) = (vec![0.0; batch.kept()], vec![false; case.rows * case.cols]);
     rollout::m2po_mask(&batch, input(&log_probs), case.number("threshold", None)?, &mut scratch, &mut keep)?;
+    mask(keep)
+}
+
+pub(super) fn sequence_veto<R: Number>(case: &Case<'_>) -> Ran {
+    let log_probs = log_probs::<R>(case)?;
+    let (lower, upper) = (case.number("lower", Some(1e-4))?, case.number("upper", Some(f64::INFINITY))?);
+    let mut keep = vec![false; case.rows * case.cols];
+    rollout::sequence_veto(&case.batch()?, input(&log_probs), &VetoConfig { lower, upper }, &mut keep)?;
     mask(keep)
 }
 

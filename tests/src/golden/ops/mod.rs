@@ -109,6 +109,7 @@ pub(super) fn run<R: Number>(case: &Case<'_>) -> Ran {
         "off_policy_sequence_mask" => masks::off_policy_sequence_mask::<R>(case),
         "kl_mask" => masks::kl_mask::<R>(case),
         "m2po_mask" => masks::m2po_mask::<R>(case),
+        "sequence_veto" => masks::sequence_veto::<R>(case),
         "high_entropy_mask" => masks::high_entropy_mask::<R>(case),
         "response_mask_from_eos" => masks::response_mask_from_eos(case),
         "probability_difference" => masks::probability_difference::<R>(case),

@@ -9,6 +9,9 @@ use crate::errors::{Call, Domain, Ended, FINITE, INF, NAN, NOT_NEGATIVE, POSITIV
 
 const NOT_BELOW_LOWER: &Domain =
     &Domain { must_be: "positive and not below lower", good: &[INF, 3.0], bad: &[1.0, 0.0, -1.0, NAN, -INF] };
+const AT_LEAST: &Domain =
+    &Domain { must_be: "finite and not negative", good: &[0.0, 1e-4], bad: &[-1e-9, NAN, INF, -INF] };
+const FROM_LOWER: &Domain = &Domain { must_be: "not below lower", good: &[INF, 2.0], bad: &[-1.0, NAN, -INF] };
 const FINITE_NOT_BELOW: &Domain =
     &Domain { must_be: "finite and not below lower", good: &[1e9, 2e9], bad: &[0.0, NAN, INF, -INF] };
 
@@ -114,6 +117,13 @@ pub(super) fn kl_mask(call: &mut Call) -> Ended {
     let (log_probs, mut keep) = (log_probs(call), call.output::<bool>("keep", TOKENS));
     let tau = call.number("tau", NOT_NEGATIVE);
     let result = rollout::kl_mask(&call.batch(), input(&log_probs), tau, &mut keep);
+    masked(result, &keep)
+}
+
+pub(super) fn sequence_veto(call: &mut Call) -> Ended {
+    let (log_probs, mut keep) = (log_probs(call), call.output::<bool>("keep", TOKENS));
+    let config = VetoConfig { lower: call.number("lower", AT_LEAST), upper: call.number("upper", FROM_LOWER) };
+    let result = rollout::sequence_veto(&call.batch(), input(&log_probs), &config, &mut keep);
     masked(result, &keep)
 }
 
