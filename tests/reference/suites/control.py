@@ -16,9 +16,9 @@ def series(name: str, length: int, low: float, high: float) -> list[float]:
     return [round(float(x), 4) for x in rng_for(f"control/{name}").uniform(low, high, length)]
 
 
-def case(op: str, name: str, inputs: dict[str, Any], params: dict[str, Any], expect: dict[str, Any]) -> Case:
+def case(op: str, name: str, inputs: dict[str, Any], params: dict[str, Any], expect: dict[str, Any], **more: Any) -> Case:
     length = len(next(iter(inputs.values())))
-    return Case(op, rows=1, cols=length, mask=[1] * length, inputs=inputs, params=params, expect=expect, name=name)
+    return Case(op, rows=1, cols=length, mask=[1] * length, inputs=inputs, params=params, expect=expect, name=name, **more)
 
 
 def adaptive() -> Iterator[Case]:
@@ -29,7 +29,8 @@ def adaptive() -> Iterator[Case]:
             controller.update(value, n)
             betas.append(controller.value)
         params = {"beta": beta, "target": target, "horizon": horizon}
-        yield case("adaptive_kl", f"verl-{number}", {"kl": kl, "n": counts}, params, {"beta": betas})
+        inputs = {"kl": kl, "n": counts}
+        yield case("adaptive_kl", f"setting-{number}", inputs, params, {"beta": betas}, profile="verl-0.9.1")
 
 
 def linear() -> Iterator[Case]:
