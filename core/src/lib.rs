@@ -12,7 +12,7 @@
 //! | [`rollout`] | log-probabilities of trainer and sampler | importance weights, masks |
 //! | [`loss`] | log-probabilities, advantages | one loss and its gradient |
 //! | [`metric`] | any of these | the numbers a trainer logs |
-//! | [`control`] | a mean KL | the coefficients of the next step |
+//! | [`control`] | a mean KL, the entropy used, rewards | the coefficients of the next step |
 //!
 //! # Conventions
 //!

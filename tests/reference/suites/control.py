@@ -14,9 +14,9 @@ def series(name: str, length: int, low: float, high: float) -> list[float]:
     return [round(float(x), 4) for x in rng_for(f"control/{name}").uniform(low, high, length)]
 
 
-def case(op: str, name: str, inputs: dict[str, Any], params: dict[str, Any], expect: dict[str, Any]) -> Case:
+def case(op: str, name: str, inputs: dict[str, Any], params: dict[str, Any], expect: dict[str, Any], **more: Any) -> Case:
     length = len(next(iter(inputs.values())))
-    return Case(op, rows=1, cols=length, mask=[1] * length, inputs=inputs, params=params, expect=expect, name=name)
+    return Case(op, rows=1, cols=length, mask=[1] * length, inputs=inputs, params=params, expect=expect, name=name, **more)
 
 
 def linear() -> Iterator[Case]:

@@ -57,8 +57,8 @@ pub(crate) fn reward_scale(value: &JsValue) -> Result<RewardScale> {
     ];
     match tagged("scale", value, &kinds)? {
         Some((0, [low, high, ..])) => Ok(RewardScale::Clip { low, high }),
-        Some((1, [bias, scale, bound, _])) => Ok(RewardScale::ShiftScaleClip { bias, scale, bound }),
-        Some((_, [a, b, c, d])) => Ok(RewardScale::Map { from: (a, b), to: (c, d) }),
+        Some((1, [bias, scale, bound, ..])) => Ok(RewardScale::ShiftScaleClip { bias, scale, bound }),
+        Some((_, [a, b, c, d, ..])) => Ok(RewardScale::Map { from: (a, b), to: (c, d) }),
         None => Err(wrong_type("scale", "an object", value)),
     }
 }
