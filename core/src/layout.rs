@@ -73,7 +73,7 @@ impl<'a> Layout<'a> {
     pub const fn tokens(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, len } => batch * len,
-            Shape::Packed { cu_seqlens } => cu_seqlens[cu_seqlens.len() - 1] as usize,
+            Shape::Packed { cu_seqlens } => (cu_seqlens[cu_seqlens.len() - 1] - cu_seqlens[0]) as usize,
         }
     }
 
@@ -91,10 +91,39 @@ impl<'a> Layout<'a> {
         match self.0 {
             Shape::Padded { len, .. } => (sequence * len, len),
             Shape::Packed { cu_seqlens } => {
-                let start = cu_seqlens[sequence] as usize;
-                (start, cu_seqlens[sequence + 1] as usize - start)
+                let start = cu_seqlens[sequence];
+                // part of a batch does not begin at 0
+                ((start - cu_seqlens[0]) as usize, (cu_seqlens[sequence + 1] - start) as usize)
             }
         }
+    }
+}
+
+impl Batch<'_> {
+    /// The batch with every token as a sequence of its own.
+    pub(crate) fn token_by_token(&self) -> Self {
+        Self { layout: Layout(Shape::Padded { batch: self.tokens(), len: 1 }), ..*self }
+    }
+
+    #[cfg(feature = "rayon")]
+    /// The first and the last sequences, at least one each, with about as many tokens; there must be two.
+    pub(crate) fn halves(&self) -> (Self, Self) {
+        let (left, right, tokens) = match self.layout.0 {
+            Shape::Padded { batch, len } => {
+                let half = batch / 2;
+                (Shape::Padded { batch: half, len }, Shape::Padded { batch: batch - half, len }, half * len)
+            }
+            Shape::Packed { cu_seqlens } => {
+                let middle = cu_seqlens[0] + (cu_seqlens[cu_seqlens.len() - 1] - cu_seqlens[0]) / 2;
+                let half = cu_seqlens.partition_point(|&start| start < middle).clamp(1, cu_seqlens.len() - 2);
+                let (left, right) = (&cu_seqlens[..=half], &cu_seqlens[half..]);
+                let tokens = (cu_seqlens[half] - cu_seqlens[0]) as usize;
+                (Shape::Packed { cu_seqlens: left }, Shape::Packed { cu_seqlens: right }, tokens)
+            }
+        };
+        let (left_mask, right_mask) = self.mask.0.split_at(tokens);
+        let half = |shape, mask| Self { layout: Layout(shape), mask: Mask(mask), kept: count(mask) };
+        (half(left, left_mask), half(right, right_mask))
     }
 }
 
@@ -195,17 +224,9 @@ impl Row<'_> {
     /// Index within the row of its last kept token.
     #[inline]
     pub(crate) fn last_kept(&self) -> Option<usize> {
-        // the padding in steps that are compared as a whole
-        let mut end = self.keep.len();
-        while end > 0 {
-            let start = end.saturating_sub(64);
-            let step = &self.keep[start..end];
-            if step.iter().fold(false, |any, &keep| any | keep) {
-                return step.iter().rposition(|&keep| keep).map(|last| start + last);
-            }
-            end = start;
-        }
-        None
+        // the padding in steps that are looked at as a whole
+        let padding = self.keep.rchunks(64).take_while(|step| !step.iter().fold(false, |any, &keep| any | keep));
+        self.keep[..self.keep.len().saturating_sub(64 * padding.count())].iter().rposition(|&keep| keep)
     }
 }
 

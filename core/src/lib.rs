@@ -36,6 +36,7 @@ mod error;
 mod groups;
 mod layout;
 mod order;
+mod parallel;
 mod real;
 mod recursion;
 mod reduce;

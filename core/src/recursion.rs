@@ -8,6 +8,7 @@ use core::ops::{Add, Mul, Sub};
 use crate::{
     advantage::Across,
     layout::{Batch, Row},
+    parallel::{in_order, Each},
     real::Real,
     simd::recursion::side_by_side,
 };
@@ -26,7 +27,9 @@ impl<R: Real> Lanes<R> for R {
 }
 
 /// What happens at one token, given what the token after it left behind.
-pub(crate) trait Recursion<R: Real, const INS: usize, const OUTS: usize, const STATE: usize>: Copy {
+pub(crate) trait Recursion<R: Real, const INS: usize, const OUTS: usize, const STATE: usize>:
+    Copy + Sync
+{
     /// A kept token: what is written, and what the token before it needs.
     fn kept<V: Lanes<R>>(&self, inputs: [V; INS], next: [V; STATE]) -> ([V; OUTS], [V; STATE]);
 
@@ -45,13 +48,35 @@ pub(crate) struct Cursor<R, const STATE: usize> {
 }
 
 /// The recursion over every sequence; `bootstrap` is what follows the last kept token of each. Dropped slots get 0.
-#[inline(always)]
 pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     batch: &Batch<'_>,
     formula: F,
     inputs: [&[R]; INS],
     across: Across,
-    bootstrap: impl Fn(usize) -> [R; STATE],
+    bootstrap: &(impl Fn(usize) -> [R; STATE] + Sync),
+    outputs: [&mut [R]; OUTS],
+) where
+    F: Recursion<R, INS, OUTS, STATE>,
+{
+    in_order(
+        batch,
+        Each::ONE,
+        outputs,
+        |part, outputs, _| {
+            let inputs = inputs.map(|input| &input[part.tokens.clone()]);
+            run_part(&part.batch, formula, inputs, across, &|row| bootstrap(part.rows.start + row), outputs);
+        },
+        |()| (),
+    );
+}
+
+#[inline(always)]
+fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+    batch: &Batch<'_>,
+    formula: F,
+    inputs: [&[R]; INS],
+    across: Across,
+    bootstrap: &impl Fn(usize) -> [R; STATE],
     mut outputs: [&mut [R]; OUTS],
 ) where
     F: Recursion<R, INS, OUTS, STATE>,

@@ -4,6 +4,7 @@ use crate::{
     error::{check_len, Error, Result},
     layout::{Batch, Row},
     math::sqrt,
+    parallel::{in_order, Each, Part},
     real::Real,
     reduce::{fold_row, map_row, Sum},
     simd::multiversion,
@@ -71,7 +72,8 @@ impl Moments {
     /// [`Error::Length`] if `values` does not fit `batch`. An empty mask is not an error: the count is 0.
     pub fn of<R: Real>(batch: &Batch<'_>, values: &[R]) -> Result<Self> {
         check_len("values", values, batch.tokens())?;
-        Ok(moments(batch, values))
+        let joint = joined::<R>(batch, |part, report| moments(&part.batch, &values[part.tokens.clone()], report));
+        Ok(Self { count: joint.count, mean: joint.mean_x, m2: joint.m2_x })
     }
 
     /// Joins the moments of two disjoint sets of numbers.
@@ -162,7 +164,9 @@ impl CoMoments {
 
     /// As [`Self::of`], for slices already checked.
     pub(crate) fn of_two<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Self {
-        co_moments(batch, x, y)
+        joined::<R>(batch, |part, report| {
+            co_moments(&part.batch, &x[part.tokens.clone()], &y[part.tokens.clone()], report);
+        })
     }
 
     /// The moments of one sequence whose sums are known.
@@ -231,81 +235,52 @@ impl CoMoments {
     }
 }
 
+/// Joins what the sequences report, with their sums. The means of all come from the plain sums, which are closer to the true mean than
+/// merged ones.
+fn joined<R: Real>(
+    batch: &Batch<'_>,
+    run: impl Fn(&Part<'_>, &mut dyn FnMut((CoMoments, [f64; 2]))) + Sync,
+) -> CoMoments {
+    let (mut all, mut sums) = (CoMoments::default(), [Sum::default(); 2]);
+    in_order::<R, _, 0>(
+        batch,
+        Each::ONE,
+        [],
+        |part, [], report| run(part, report),
+        |(row, row_sums)| {
+            all.merge(&row);
+            sums.iter_mut().zip(row_sums).for_each(|(sum, row)| sum.add(row));
+        },
+    );
+    if all.count > 0 {
+        [all.mean_x, all.mean_y] = sums.map(|sum| sum.value() / all.count as f64);
+    }
+    all
+}
+
 multiversion! {
-    /// As [`co_moments`] for a single quantity.
-    fn moments<R: Real>(batch: &Batch<'_>, x: &[R]) -> Moments {
-        let (mut all, mut sum) = (Moments::default(), Sum::default());
+    /// As [`co_moments`] for a single quantity; both moments are its own.
+    fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
         for row in batch.rows() {
-            let [row_sum] = fold_row(&row, [x], [], |[x]| ([], [x]));
+            let [sum] = fold_row(&row, [x], [], |[x]| ([], [x]));
             let count = row.kept();
-            if count > 0 {
-                let mean = row_sum / count as f64;
-                let [m2] = map_row(&row, [x], [], |[x]| ([], [(x.widen() - mean) * (x.widen() - mean)]));
-                all.merge(&Moments { count: count as u64, mean, m2 });
-            }
-            sum.add(row_sum);
+            let mean = sum / count.max(1) as f64;
+            let [m2] = map_row(&row, [x], [], |[x]| ([], [(x.widen() - mean) * (x.widen() - mean)]));
+            report((Moments { count: count as u64, mean, m2 }.as_joint(), [sum; 2]));
         }
-        if all.count > 0 {
-            all.mean = sum.value() / all.count as f64;
-        }
-        all
     }
 }
 
 multiversion! {
-    /// Sequence by sequence: the means, then the deviations from them, then merged. The means of all come from the plain sums,
-    /// which are closer to the true mean than merged ones.
-    fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> CoMoments {
-        let mut all = CoMoments::default();
-        let (mut sum_x, mut sum_y) = (Sum::default(), Sum::default());
+    /// Sequence by sequence: the means, then the deviations from them.
+    fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
         for row in batch.rows() {
-            let [row_x, row_y] = fold_row(&row, [x, y], [], |[x, y]| ([], [x, y]));
-            all.merge(&CoMoments::of_row(&row, x, y, row_x, row_y));
-            sum_x.add(row_x);
-            sum_y.add(row_y);
+            let sums = fold_row(&row, [x, y], [], |[x, y]| ([], [x, y]));
+            report((CoMoments::of_row(&row, x, y, sums[0], sums[1]), sums));
         }
-        if all.count > 0 {
-            all.mean_x = sum_x.value() / all.count as f64;
-            all.mean_y = sum_y.value() / all.count as f64;
-        }
-        all
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Layout, Mask};
-
-    fn moments(values: &[f64]) -> Moments {
-        let keep = vec![true; values.len()];
-        let layout = Layout::padded(1, values.len()).unwrap();
-        Moments::of(&Batch::new(layout, Mask::new(&keep)).unwrap(), values).unwrap()
-    }
-
-    #[test]
-    fn merged_shards_equal_the_whole() {
-        let values: Vec<f64> = (0..100).map(|i| f64::from(i * i % 37) - 1e6).collect();
-        let whole = moments(&values);
-        let mut merged = Moments::default();
-        for shard in values.chunks(17) {
-            merged.merge(&moments(shard));
-        }
-        assert_eq!(merged.count, whole.count);
-        assert!((merged.mean - whole.mean).abs() < 1e-9);
-        assert!((merged.m2 / whole.m2 - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn errors_name_the_need() {
-        let none = Moments::default();
-        assert_eq!(none.mean_by(Divisor::Count), Err(Error::EmptyMask));
-        let one = moments(&[3.0]);
-        assert_eq!(
-            one.variance(Spread::Sample, Divisor::Count),
-            Err(Error::TooFew { what: "variance", needed: 2, got: 1 })
-        );
-        assert_eq!(one.variance(Spread::Population, Divisor::Count), Ok(0.0));
-        assert_eq!(one.mean_by(Divisor::CountPlusEpsilon), Ok(3.0 / (1.0 + 1e-8)));
-    }
-}
+#[path = "statistics_tests.rs"]
+mod tests;

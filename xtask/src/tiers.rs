@@ -26,7 +26,7 @@ pub(crate) struct Tier {
 }
 
 /// All tiers, the quick ones first.
-pub(crate) const TIERS: [Tier; 9] = [
+pub(crate) const TIERS: [Tier; 10] = [
     Tier { name: "fmt", about: "formatting", needs: &[Need::Component("rustfmt", "fmt")], steps: fmt },
     Tier {
         name: "clippy",
@@ -40,6 +40,12 @@ pub(crate) const TIERS: [Tier; 9] = [
         about: "unit, golden, property and doc tests, in every feature set",
         needs: &[],
         steps: tests,
+    },
+    Tier {
+        name: "speed",
+        about: "instructions per token of the kernels",
+        needs: &[Need::Program("valgrind", "valgrind")],
+        steps: speed,
     },
     Tier {
         name: "embedded",
@@ -134,8 +140,12 @@ fn tests(workspace: &Workspace) -> Result<Vec<Command>> {
         cargo(workspace, "test --workspace --exclude tokenwise-gpu --exclude xtask"),
         cargo(workspace, "test --package xtask --profile tool"),
         cargo(workspace, "test --package tokenwise --no-default-features"),
-        cargo(workspace, "test --package tokenwise --features half"),
+        cargo(workspace, "test --package tokenwise --features half,rayon"),
     ])
+}
+
+fn speed(workspace: &Workspace) -> Result<Vec<Command>> {
+    Ok(vec![cargo(workspace, "run --release --package tokenwise-guards")])
 }
 
 fn embedded(workspace: &Workspace) -> Result<Vec<Command>> {

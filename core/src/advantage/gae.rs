@@ -96,7 +96,7 @@ pub fn gae<R: Real>(
         Estimate { gamma, decay },
         [input.rewards, input.values],
         config.across,
-        |sequence| [input.bootstrap[sequence], R::zero()],
+        &|sequence| [input.bootstrap[sequence], R::zero()],
         [output.advantages, output.returns],
     );
     Ok(())

@@ -81,7 +81,7 @@ pub fn discounted_returns<R: Real>(
     check_len("out", out, batch.tokens())?;
     check_unit("gamma", config.gamma)?;
     let gamma = R::narrow(config.gamma);
-    run(batch, Discount(gamma), [input.rewards], config.across, |sequence| [input.bootstrap[sequence]], [out]);
+    run(batch, Discount(gamma), [input.rewards], config.across, &|sequence| [input.bootstrap[sequence]], [out]);
     Ok(())
 }
 

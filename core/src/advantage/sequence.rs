@@ -1,8 +1,9 @@
 use crate::{
     error::{check_len, Result},
     layout::Batch,
+    parallel::{in_order, Each},
     real::Real,
-    reduce::fold_row,
+    reduce::{fold_row, map_row},
     simd::multiversion,
 };
 
@@ -34,11 +35,7 @@ use crate::{
 pub fn broadcast<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> Result<()> {
     check_len("values", values, batch.sequences())?;
     check_len("out", out, batch.tokens())?;
-    for (row, &value) in batch.rows().zip(values) {
-        for (out, &keep) in row.of_mut(out).iter_mut().zip(row.keep) {
-            *out = if keep { value } else { R::zero() };
-        }
-    }
+    in_order(batch, Each::ONE, [out], |part, [out], _| spread(&part.batch, &values[part.rows.clone()], out), |()| ());
     Ok(())
 }
 
@@ -70,15 +67,34 @@ pub fn broadcast<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> Res
 pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> Result<()> {
     check_len("rewards", rewards, batch.tokens())?;
     check_len("out", out, batch.sequences())?;
-    row_sums(batch, rewards, out);
+    let mut out = out.iter_mut();
+    in_order::<R, _, 0>(
+        batch,
+        Each::ONE,
+        [],
+        |part, [], report| row_sums(&part.batch, &rewards[part.tokens.clone()], report),
+        |sum: f64| {
+            if let Some(out) = out.next() {
+                *out = R::narrow(sum);
+            }
+        },
+    );
     Ok(())
 }
 
 multiversion! {
-    fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -> () {
-        for (row, out) in batch.rows().zip(out) {
+    fn spread<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> () {
+        for (row, &value) in batch.rows().zip(values) {
+            map_row(&row, [], [&mut *out], |[]| ([value], []));
+        }
+    }
+}
+
+multiversion! {
+    fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], report: &mut dyn FnMut(f64)) -> () {
+        for row in batch.rows() {
             let [sum] = fold_row(&row, [rewards], [], |[x]| ([], [x]));
-            *out = R::narrow(sum);
+            report(sum);
         }
     }
 }

@@ -2,6 +2,7 @@ use crate::{
     error::{check_len, check_not_negative, Error, Result},
     layout::Batch,
     math::sqrt,
+    parallel::{in_order, Each},
     real::Real,
     reduce::map_row,
     simd::multiversion,
@@ -119,7 +120,14 @@ pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, o
     check_len("values", values, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
     check_whiten(batch, config)?;
-    rescale(batch, values, Rescale::new::<R>(&Moments::of(batch, values)?, config)?, out);
+    let by = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
+    in_order(
+        batch,
+        Each::ONE,
+        [out],
+        |part, [out], _| rescale(&part.batch, &values[part.tokens.clone()], by, out),
+        |()| (),
+    );
     Ok(())
 }
 

@@ -2,6 +2,7 @@ use crate::{
     error::{check_len, Result},
     layout::Batch,
     math::{clamp, exp, exp_remainder},
+    parallel::{in_order, Each, Part},
     real::Real,
     reduce::map_row,
     simd::multiversion,
@@ -52,6 +53,14 @@ pub struct KlInput<'a, R> {
     pub ref_log_probs: &'a [R],
 }
 
+impl<R> KlInput<'_, R> {
+    /// What a part of the batch reads.
+    fn part(&self, part: &Part<'_>) -> Self {
+        let tokens = part.tokens.clone();
+        Self { log_probs: &self.log_probs[tokens.clone()], ref_log_probs: &self.ref_log_probs[tokens] }
+    }
+}
+
 /// Which estimate, with which gradient and bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KlConfig {
@@ -95,7 +104,7 @@ pub struct KlConfig {
 /// ```
 pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> Result<()> {
     check(batch, input, out)?;
-    values(batch, input, config, out);
+    in_order(batch, Each::ONE, [out], |part, [out], _| values(&part.batch, input.part(part), config, out), |()| ());
     Ok(())
 }
 
@@ -131,7 +140,7 @@ pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &K
 /// ```
 pub fn kl_gradient<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> Result<()> {
     check(batch, input, out)?;
-    gradients(batch, input, config, out);
+    in_order(batch, Each::ONE, [out], |part, [out], _| gradients(&part.batch, input.part(part), config, out), |()| ());
     Ok(())
 }
 

@@ -265,11 +265,17 @@ impl Plan<'_> {
     /// Each sequence with the weight of its kept tokens.
     #[inline(always)]
     pub(crate) fn rows<'b>(&'b self, batch: &Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+        self.rows_from(batch, 0)
+    }
+
+    /// As [`Self::rows`] for a part that begins with sequence `first` of the whole batch.
+    #[inline(always)]
+    pub(crate) fn rows_from<'b>(&'b self, part: &Batch<'b>, first: usize) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         let mut prompts = match &self.per {
-            Per::Prompt { groups, .. } => Some(groups.ids()),
+            Per::Prompt { groups, .. } => Some(groups.ids().skip(first)),
             _ => None,
         };
-        batch.rows().map(move |row| {
+        part.rows().map(move |row| {
             let group = prompts.as_mut().and_then(Iterator::next);
             let weight = match (&self.per, group) {
                 (Per::Prompt { tokens, .. }, Some(group)) => self.share / tokens[group].max(1) as f64,

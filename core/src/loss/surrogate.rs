@@ -6,6 +6,7 @@ use crate::{
     error::{check_len, check_positive, Result},
     layout::Batch,
     math::{clamp, exp},
+    parallel::Part,
     real::Real,
     statistics::Divisor,
 };
@@ -23,7 +24,7 @@ pub struct PolicyLossInput<'a, R> {
     pub weights: Option<&'a [R]>,
 }
 
-impl<R> PolicyLossInput<'_, R> {
+impl<'a, R> PolicyLossInput<'a, R> {
     pub(super) fn check(&self, batch: &Batch<'_>, grad: &[R]) -> Result<()> {
         check_len("log_probs", self.log_probs, batch.tokens())?;
         check_len("old_log_probs", self.old_log_probs, batch.tokens())?;
@@ -32,6 +33,20 @@ impl<R> PolicyLossInput<'_, R> {
             check_len("weights", weights, batch.tokens())?;
         }
         check_len("grad", grad, batch.tokens())
+    }
+
+    /// What a part of the batch reads.
+    pub(super) fn part(&self, part: &Part<'_>) -> Self
+    where
+        R: Copy,
+    {
+        let of = |tokens: &'a [R]| &tokens[part.tokens.clone()];
+        Self {
+            log_probs: of(self.log_probs),
+            old_log_probs: of(self.old_log_probs),
+            advantages: of(self.advantages),
+            weights: self.weights.map(of),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{aggregate::Plan, PolicyLossInput};
 use crate::{
     layout::Batch,
+    parallel::{in_order, Each, Part},
     real::Real,
     reduce::{fold_row, Sum},
     simd::multiversion,
@@ -33,7 +34,7 @@ pub(crate) struct Token<R> {
 }
 
 /// A loss that knows one token at a time. Copied into the walk, so that its numbers are known not to change on the way.
-pub(crate) trait TokenLoss<R>: Copy {
+pub(crate) trait TokenLoss<R>: Copy + Sync {
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
 }
 
@@ -46,7 +47,15 @@ pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
     divisor: Divisor,
     grad: &mut [R],
 ) -> PolicyLoss {
-    let [loss, held, held_below, kl] = walk(batch, input, formula, plan, grad);
+    let mut totals = [Sum::default(); 4];
+    in_order(
+        batch,
+        Each::ONE,
+        [grad],
+        |part, [grad], report| walk(part, input.part(part), formula, plan, grad, report),
+        |parts: [f64; 4]| totals.iter_mut().zip(parts).for_each(|(total, part)| total.add(part)),
+    );
+    let [loss, held, held_below, kl] = totals.map(Sum::value);
     let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / divisor.of(batch.kept() as f64) };
     PolicyLoss { loss, clip_fraction: mean(held), clip_fraction_lower: mean(held_below), kl: mean(kl) }
 }
@@ -64,10 +73,10 @@ pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [R; 
 
 multiversion! {
     fn walk<R: Real, F: TokenLoss<R>>(
-        batch: &Batch<'_>, input: PolicyLossInput<'_, R>, formula: &F, plan: &Plan<'_>, grad: &mut [R],
-    ) -> [f64; 4] {
-        let (formula, mut totals) = (*formula, [Sum::default(); 4]);
-        for (row, weight) in plan.rows(batch) {
+        part: &Part<'_>, input: PolicyLossInput<'_, R>, formula: &F, plan: &Plan<'_>, grad: &mut [R], report: &mut dyn FnMut([f64; 4]),
+    ) -> () {
+        let formula = *formula;
+        for (row, weight) in plan.rows_from(&part.batch, part.rows.start) {
             let w = R::narrow(weight);
             let [new, old, advantages] = [input.log_probs, input.old_log_probs, input.advantages];
             let mut parts = match input.weights {
@@ -79,10 +88,7 @@ multiversion! {
                 }),
             };
             parts[0] *= weight;
-            for (total, part) in totals.iter_mut().zip(parts) {
-                total.add(part);
-            }
+            report(parts);
         }
-        totals.map(Sum::value)
     }
 }

@@ -2,6 +2,7 @@ use crate::{
     error::{check_len, Error, Result},
     layout::Batch,
     math::exp,
+    parallel::{in_order, Each, Part},
     real::Real,
     reduce::{fold_row, Sum},
     simd::multiversion,
@@ -17,6 +18,18 @@ pub struct AnalysisInput<'a, R> {
     pub advantages: &'a [R],
     /// Token rewards.
     pub rewards: &'a [R],
+}
+
+impl<R> AnalysisInput<'_, R> {
+    /// What a part of the batch reads.
+    fn part(&self, part: &Part<'_>) -> Self {
+        let tokens = part.tokens.clone();
+        Self {
+            old_log_probs: &self.old_log_probs[tokens.clone()],
+            advantages: &self.advantages[tokens.clone()],
+            rewards: &self.rewards[tokens],
+        }
+    }
 }
 
 /// The sums behind the five `analysis/…` keys; shards are joined by [`Analysis::merge`].
@@ -115,14 +128,24 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
     if batch.kept() == 0 {
         return Err(Error::EmptyMask);
     }
-    Ok(sums(batch, input))
+    let (mut moments, mut totals) = (CoMoments::default(), [Sum::default(); 5]);
+    in_order::<R, _, 0>(
+        batch,
+        Each::ONE,
+        [],
+        |part, [], report| sums(&part.batch, input.part(part), report),
+        |(row, parts)| {
+            moments.merge(&row);
+            totals.iter_mut().zip(parts).for_each(|(total, part): (&mut Sum, f64)| total.add(part));
+        },
+    );
+    let [_, _, entropy_sum, wh_sum, reward_sum] = totals.map(Sum::value);
+    Ok(Analysis { moments, entropy_sum, wh_sum, reward_sum, sequences: batch.sequences() as u64 })
 }
 
 multiversion! {
     /// A sequence is read twice while it is in the cache, the batch once.
-    fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Analysis {
-        let mut moments = CoMoments::default();
-        let mut totals = [Sum::default(); 5];
+    fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((CoMoments, [f64; 5]))) -> () {
         for row in batch.rows() {
             let inputs = [input.advantages, input.old_log_probs, input.rewards];
             let parts = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
@@ -132,12 +155,7 @@ multiversion! {
                 let weight = p * (R::one() - p) * advantage.abs();
                 ([], [advantage, log_prob, entropy, weight * entropy, reward])
             });
-            for (total, part) in totals.iter_mut().zip(parts) {
-                total.add(part);
-            }
-            moments.merge(&CoMoments::of_row(&row, input.advantages, input.old_log_probs, parts[0], parts[1]));
+            report((CoMoments::of_row(&row, input.advantages, input.old_log_probs, parts[0], parts[1]), parts));
         }
-        let [_, _, entropy_sum, wh_sum, reward_sum] = totals.map(Sum::value);
-        Analysis { moments, entropy_sum, wh_sum, reward_sum, sequences: batch.sequences() as u64 }
     }
 }

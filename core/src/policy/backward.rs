@@ -8,6 +8,7 @@ use crate::{
     error::{check_len, Result},
     layout::Batch,
     math::exp,
+    parallel::{in_order, Each, Part},
     real::Real,
     simd::multiversion,
 };
@@ -25,6 +26,20 @@ pub struct LogitsGradientInput<'a, L: Logit> {
     pub grad_log_probs: &'a [L::Compute],
     /// ∂loss/∂entropy, as [`entropy_bonus`](crate::loss::entropy_bonus) writes it; zeros without a bonus.
     pub grad_entropy: &'a [L::Compute],
+}
+
+impl<L: Logit> LogitsGradientInput<'_, L> {
+    /// What a part of the tokens reads.
+    fn part(&self, part: &Part<'_>) -> Self {
+        let tokens = part.tokens.clone();
+        Self {
+            logits: &self.logits[tokens.start * self.vocab..tokens.end * self.vocab],
+            vocab: self.vocab,
+            tokens: &self.tokens[tokens.clone()],
+            grad_log_probs: &self.grad_log_probs[tokens.clone()],
+            grad_entropy: &self.grad_entropy[tokens],
+        }
+    }
 }
 
 /// The gradient of a loss with respect to the logits, from its gradients with respect to log-probabilities and entropy.
@@ -78,7 +93,13 @@ pub fn logits_gradient<L: Logit>(
     check_len("grad_log_probs", input.grad_log_probs, batch.tokens())?;
     check_len("grad_entropy", input.grad_entropy, batch.tokens())?;
     check_len("grad_logits", grad_logits, input.logits.len())?;
-    write(batch, input, scale, grad_logits);
+    in_order(
+        &batch.token_by_token(),
+        Each { width: input.vocab, work: input.vocab },
+        [grad_logits],
+        |part, [grad], _| write(&part.batch, input.part(part), scale, grad),
+        |()| (),
+    );
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     error::{check_len, Result},
     layout::Batch,
+    parallel::{in_order, Each},
     real::Real,
     simd::multiversion,
 };
@@ -97,14 +98,8 @@ pub fn log_probs_and_entropy<L: Logit>(
 ) -> Result<()> {
     let scale = check_log_probs(batch, &input, config, &output)?;
     let LogProbOutput { log_probs, entropy } = output;
-    each_row(batch, input.logits, input.vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
-        (log_probs[slot], entropy[slot]) = match found {
-            Some((logits, row)) => (
-                L::Compute::narrow(row.log_prob(logits[input.tokens[slot] as usize].load() * scale)),
-                L::Compute::narrow(row.entropy()),
-            ),
-            None => (L::Compute::zero(), L::Compute::zero()),
-        };
+    each_row(batch, input.logits, input.vocab, scale, [log_probs, entropy], &|slot, logits, row| {
+        [row.log_prob(logits[input.tokens[slot] as usize].load() * scale), row.entropy()]
     });
     Ok(())
 }
@@ -159,10 +154,8 @@ pub fn token_log_probs<L: Logit>(
     let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
     check_tokens(batch, input.tokens, input.vocab)?;
     check_len("out", out, batch.tokens())?;
-    each_row(batch, input.logits, input.vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
-        out[slot] = found.map_or(L::Compute::zero(), |(logits, row)| {
-            L::Compute::narrow(row.log_prob(logits[input.tokens[slot] as usize].load() * scale))
-        });
+    each_row(batch, input.logits, input.vocab, scale, [out], &|slot, logits, row| {
+        [row.log_prob(logits[input.tokens[slot] as usize].load() * scale)]
     });
     Ok(())
 }
@@ -203,9 +196,7 @@ pub fn entropy<L: Logit>(
 ) -> Result<()> {
     let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
     check_len("out", out, batch.tokens())?;
-    each_row(batch, input.logits, input.vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
-        out[slot] = found.map_or(L::Compute::zero(), |(_, row)| L::Compute::narrow(row.entropy()));
-    });
+    each_row(batch, input.logits, input.vocab, scale, [out], &|_, _, row| [row.entropy()]);
     Ok(())
 }
 
@@ -249,11 +240,38 @@ pub fn sum_squared_probs<L: Logit>(
     Ok(())
 }
 
+/// Writes what `of` makes of a slot, its logits and what was read of them; 0 where it is dropped.
+fn each_row<L: Logit, const OUTS: usize>(
+    batch: &Batch<'_>,
+    logits: &[L],
+    vocab: usize,
+    scale: L::Compute,
+    outputs: [&mut [L::Compute]; OUTS],
+    of: &(impl Fn(usize, &[L], VocabRow<L::Compute>) -> [f64; OUTS] + Sync),
+) {
+    in_order(
+        &batch.token_by_token(),
+        Each { width: 1, work: vocab },
+        outputs,
+        |part, mut outputs, _| {
+            let first = part.tokens.start;
+            let logits = &logits[first * vocab..part.tokens.end * vocab];
+            each_slot(&part.batch, logits, vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
+                let results = found.map_or([0.0; OUTS], |(logits, row)| of(first + slot, logits, row));
+                for (output, result) in outputs.iter_mut().zip(results) {
+                    output[slot] = L::Compute::narrow(result);
+                }
+            });
+        },
+        |()| (),
+    );
+}
+
 /// Called with every slot and, where it is kept, its logits and what was read of them.
 type Visit<'v, L> = &'v mut dyn FnMut(usize, Option<(&[L], VocabRow<<L as Logit>::Compute>)>);
 
 multiversion! {
-    fn each_row<L: Logit>(batch: &Batch<'_>, logits: &[L], vocab: usize, scale: L::Compute, visit: Visit<'_, L>) -> () {
+    fn each_slot<L: Logit>(batch: &Batch<'_>, logits: &[L], vocab: usize, scale: L::Compute, visit: Visit<'_, L>) -> () {
         for (slot, (logits, &keep)) in logits.chunks_exact(vocab).zip(batch.mask().as_slice()).enumerate() {
             visit(slot, keep.then(|| (logits, VocabRow::read(logits, scale))));
         }

@@ -1,0 +1,82 @@
+use crate::{advantage::*, divergence::*, loss::*, metric::*, policy::*, Batch, Groups, Layout, Mask, Moments};
+
+/// Every kernel that is split, over a batch large enough to be; all results as bits.
+fn everything(batch: &Batch<'_>) -> Vec<u64> {
+    let (tokens, rows) = (batch.tokens(), batch.sequences());
+    let mut bits = Vec::new();
+    let numbers = |salt: u32| -> Vec<f32> {
+        let noise = |i: usize| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(salt).rotate_left(13);
+        (0..tokens).map(|i| noise(i) as f32 / 4e9 - 1.05).collect()
+    };
+    let (a, b, c) = (numbers(1), numbers(2), numbers(3));
+    let (mut x, mut y) = (vec![9.0; tokens], vec![9.0; tokens]);
+    let mut push = |out: &[f32]| bits.extend(out.iter().map(|x| u64::from(x.to_bits())));
+
+    let bootstrap: Vec<f32> = (0..rows).map(|i| i as f32).collect();
+    let input = GaeInput { rewards: &a, values: &b, bootstrap: &bootstrap };
+    gae(batch, input, &GaeConfig::default(), GaeOutput { advantages: &mut x, returns: &mut y }).unwrap();
+    push(&x);
+    push(&y);
+    discounted_returns(batch, ReturnsInput { rewards: &a, bootstrap: &bootstrap }, &ReturnsConfig::default(), &mut x)
+        .unwrap();
+    push(&x);
+    whiten(batch, &a, &WhitenConfig::default(), &mut x).unwrap();
+    push(&x);
+    kl_estimate(batch, KlInput { log_probs: &a, ref_log_probs: &b }, &KlConfig::default(), &mut x).unwrap();
+    push(&x);
+    kl_gradient(batch, KlInput { log_probs: &a, ref_log_probs: &b }, &KlConfig::default(), &mut x).unwrap();
+    push(&x);
+    let mut sums = vec![9.0; rows];
+    sequence_sums(batch, &a, &mut sums).unwrap();
+    push(&sums);
+    broadcast(batch, &sums, &mut x).unwrap();
+    push(&x);
+
+    let ids: Vec<u32> = (0..rows as u32).map(|row| row / 2).collect();
+    let groups = Groups::from_ids(&ids).unwrap();
+    let mut of_prompt = vec![0; groups.count()];
+    group_tokens(batch, &groups, &mut of_prompt).unwrap();
+    let aggregate = Aggregate { mode: AggregateMode::PromptMean { groups, tokens: &of_prompt }, ..Default::default() };
+    let input = PolicyLossInput { log_probs: &a, old_log_probs: &b, advantages: &c, weights: Some(&b) };
+    let loss = ppo_clip(batch, input, &PpoConfig { aggregate, ..Default::default() }, &mut x).unwrap();
+    push(&x);
+    let result = analysis(batch, AnalysisInput { old_log_probs: &a, advantages: &b, rewards: &c }).unwrap();
+    let moments = Moments::of(batch, &a).unwrap();
+    bits.extend([loss.loss, loss.kl, result.wh_sum, result.covariance_mean(), moments.m2].map(f64::to_bits));
+    bits
+}
+
+fn logits(batch: &Batch<'_>) -> Vec<u32> {
+    const VOCAB: usize = 1000;
+    let logits: Vec<f32> = (0..batch.tokens() * VOCAB).map(|i| (i * 7919 % 1013) as f32 * 0.01).collect();
+    let ids: Vec<u32> = (0..batch.tokens() as u32).collect();
+    let (mut x, mut y) = (vec![9.0; batch.tokens()], vec![9.0; batch.tokens()]);
+    let output = LogProbOutput { log_probs: &mut x, entropy: &mut y };
+    let input = LogProbInput { logits: &logits, vocab: VOCAB, tokens: &ids };
+    log_probs_and_entropy(batch, input, &PolicyConfig::default(), output).unwrap();
+    let mut grad = vec![9.0; logits.len()];
+    let input =
+        LogitsGradientInput { logits: &logits, vocab: VOCAB, tokens: &ids, grad_log_probs: &x, grad_entropy: &y };
+    logits_gradient(batch, input, &PolicyConfig::default(), &mut grad).unwrap();
+    x.iter().chain(&y).chain(&grad).map(|x| x.to_bits()).collect()
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let lengths: Vec<u32> = (0..120).map(|row| row * row * 37 % 4096).collect();
+    let mut offsets = vec![0];
+    lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
+    let keep: Vec<bool> = (0..offsets[120]).map(|i| i % 37 != 5).collect();
+    let packed = Batch::new(Layout::packed(&offsets).unwrap(), Mask::new(&keep)).unwrap();
+    let padded = Batch::new(Layout::padded(48, 4096).unwrap(), Mask::new(&keep[..48 * 4096])).unwrap();
+    let short = Batch::new(Layout::padded(3, 100).unwrap(), Mask::new(&keep[..300])).unwrap();
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| (everything(&packed), everything(&padded), logits(&short)))
+    };
+    // one thread splits nothing
+    let alone = with(1);
+    for threads in [2, 3, 7] {
+        assert!(alone == with(threads), "{threads} threads");
+    }
+}

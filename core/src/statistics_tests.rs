@@ -1,0 +1,34 @@
+use super::*;
+use crate::{Layout, Mask};
+
+fn moments(values: &[f64]) -> Moments {
+    let keep = vec![true; values.len()];
+    let layout = Layout::padded(1, values.len()).unwrap();
+    Moments::of(&Batch::new(layout, Mask::new(&keep)).unwrap(), values).unwrap()
+}
+
+#[test]
+fn merged_shards_equal_the_whole() {
+    let values: Vec<f64> = (0..100).map(|i| f64::from(i * i % 37) - 1e6).collect();
+    let whole = moments(&values);
+    let mut merged = Moments::default();
+    for shard in values.chunks(17) {
+        merged.merge(&moments(shard));
+    }
+    assert_eq!(merged.count, whole.count);
+    assert!((merged.mean - whole.mean).abs() < 1e-9);
+    assert!((merged.m2 / whole.m2 - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn errors_name_the_need() {
+    let none = Moments::default();
+    assert_eq!(none.mean_by(Divisor::Count), Err(Error::EmptyMask));
+    let one = moments(&[3.0]);
+    assert_eq!(
+        one.variance(Spread::Sample, Divisor::Count),
+        Err(Error::TooFew { what: "variance", needed: 2, got: 1 })
+    );
+    assert_eq!(one.variance(Spread::Population, Divisor::Count), Ok(0.0));
+    assert_eq!(one.mean_by(Divisor::CountPlusEpsilon), Ok(3.0 / (1.0 + 1e-8)));
+}
