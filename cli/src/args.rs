@@ -12,7 +12,7 @@ use tokenwise::Profile;
 const CODES: &str = "\
 Exit codes:
   0  done, nothing found
-  1  `lint` found faults
+  1  `lint` or `entropy check` found faults
   2  the arguments are wrong, or do not fit the files
   3  a file cannot be read or is not what it should be
   4  a result cannot be written";
@@ -73,6 +73,8 @@ pub(crate) enum Entropy {
         #[command(flatten)]
         drawing: Drawing,
     },
+    /// Compare the entropy kernel with known values; needs no file and no GPU
+    Check,
 }
 
 #[derive(Args, Debug)]

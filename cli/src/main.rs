@@ -20,7 +20,10 @@ use crate::args::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.command {
-        Command::Entropy(command) => entropy::run(command),
+        Command::Entropy(command) => match entropy::run(command) {
+            Ok(true) => return ExitCode::from(1),
+            other => other.map(|_| ()),
+        },
         Command::Metrics(options) => metrics::run(options),
         Command::Explain(options) => explain::run(options),
         Command::Lint(options) => match lint::run(options) {

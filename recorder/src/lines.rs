@@ -88,8 +88,10 @@ pub fn read_lines(path: &Path) -> Result<Vec<Map<String, Value>>> {
     Ok(objects(path, &bytes)?.into_iter().map(|(_, object)| object).collect())
 }
 
-/// The finished lines and what they say.
-fn objects<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<(&'a [u8], Map<String, Value>)>> {
+/// A finished line and what it says.
+type Line<'a> = (&'a [u8], Map<String, Value>);
+
+fn objects<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Line<'a>>> {
     let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') else {
         return Ok(Vec::new());
     };

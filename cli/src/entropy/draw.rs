@@ -149,8 +149,8 @@ fn base(layout: Layout) -> Layout {
 /// Mean, largest and smallest, the runs side by side.
 fn bars(runs: &[Run]) -> Vec<Plot> {
     let mut bars = BarPlot::new().with_width(0.8);
-    let kinds: [(&str, fn(&Run) -> f64); 3] =
-        [("mean", |run| run.mean), ("max", |run| run.max), ("min", |run| run.min)];
+    type Of = fn(&Run) -> f64;
+    let kinds: [(&str, Of); 3] = [("mean", |run| run.mean), ("max", |run| run.max), ("min", |run| run.min)];
     for (name, value) in kinds {
         bars = bars.with_group(name, runs.iter().enumerate().map(|(index, run)| (value(run), colour(index))));
     }

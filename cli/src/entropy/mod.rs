@@ -1,5 +1,6 @@
 //! `tokenwise entropy`: histories as pictures.
 
+mod check;
 mod draw;
 mod paint;
 mod runs;
@@ -13,11 +14,13 @@ use crate::{
 };
 use runs::{label_of, load, scan, Run};
 
-pub(crate) fn run(command: &Entropy) -> Result<()> {
+/// Whether a fault was found.
+pub(crate) fn run(command: &Entropy) -> Result<bool> {
     match command {
+        Entropy::Check => check::run(),
         Entropy::Plot { file, label, drawing } => {
             let label = label.clone().unwrap_or_else(|| label_of(file));
-            draw(vec![load(file, label)?], drawing)
+            draw(vec![load(file, label)?], drawing).map(|()| false)
         }
         Entropy::Compare { files, labels, drawing } => {
             if !labels.is_empty() && labels.len() != files.len() {
@@ -30,11 +33,11 @@ pub(crate) fn run(command: &Entropy) -> Result<()> {
             }
             let label = |index: usize| labels.get(index).cloned().unwrap_or_else(|| label_of(&files[index]));
             let runs = files.iter().enumerate().map(|(index, file)| load(file, label(index)));
-            draw(runs.collect::<Result<_>>()?, drawing)
+            draw(runs.collect::<Result<_>>()?, drawing).map(|()| false)
         }
         Entropy::Scan { folder, drawing } => {
             let runs = scan(folder)?.into_iter().map(|(file, label)| load(&file, label));
-            draw(runs.collect::<Result<_>>()?, drawing)
+            draw(runs.collect::<Result<_>>()?, drawing).map(|()| false)
         }
     }
 }

@@ -46,6 +46,7 @@ impl Rule {
 pub(crate) struct Findings<'a> {
     options: &'a Lint,
     counts: BTreeMap<Rule, u64>,
+    total: u64,
     printed: usize,
     failure: Option<Failure>,
 }
@@ -54,6 +55,7 @@ impl Findings<'_> {
     /// Notes a fault of a sequence, at a token counted from 1 where it has one.
     pub(crate) fn add(&mut self, rule: Rule, row: &Row, token: Option<usize>, message: &str) {
         *self.counts.entry(rule).or_default() += 1;
+        self.total += 1;
         if self.printed == self.options.limit || self.failure.is_some() {
             return;
         }
@@ -77,7 +79,7 @@ pub(crate) fn run(options: &Lint) -> Result<bool> {
     if !(options.tolerance.is_finite() && options.tolerance >= 0.0) {
         return Err(Failure::usage(format!("--tolerance: expected a number of at least 0, got {}", options.tolerance)));
     }
-    let mut findings = Findings { options, counts: BTreeMap::new(), printed: 0, failure: None };
+    let mut findings = Findings { options, counts: BTreeMap::new(), total: 0, printed: 0, failure: None };
     let mut groups = groups::Groups::default();
     let mut sequences = 0_u64;
     read(&options.reading, &mut |rollouts| {
@@ -90,7 +92,7 @@ pub(crate) fn run(options: &Lint) -> Result<bool> {
     })?;
     groups.judge(options.tolerance, &mut findings);
     findings.failure.take().map_or(Ok(()), Err)?;
-    let total = findings.counts.values().fold(0, |sum, count| sum + count);
+    let total = findings.total;
     print(&summary(&findings, total, sequences, &options.reading.file))?;
     Ok(total > 0)
 }

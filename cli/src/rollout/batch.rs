@@ -99,6 +99,13 @@ impl Rollouts {
         Ok(())
     }
 
+    /// Forgets the numbers after the last sequence that was ended.
+    pub(super) fn forget_open(&mut self) {
+        let tokens = self.tokens();
+        self.columns.iter_mut().for_each(|column| column.truncate(tokens));
+        self.keep.truncate(tokens);
+    }
+
     /// Forgets all but the last `rows` sequences.
     pub(super) fn keep_last(&mut self, rows: usize) {
         let first = self.rows.len() - rows;

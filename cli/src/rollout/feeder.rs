@@ -143,6 +143,12 @@ impl<'a> Feeder<'a> {
         self.record = Record::default();
     }
 
+    /// Forgets what was read of the record.
+    pub(super) fn abandon(&mut self) {
+        self.record = Record::default();
+        self.batch.forget_open();
+    }
+
     /// Ends a record.
     pub(super) fn end(&mut self) -> Result<(), String> {
         let record = std::mem::take(&mut self.record);
@@ -156,7 +162,10 @@ impl<'a> Feeder<'a> {
         let lengths = self.lengths(&record)?;
         let mut touched = record.touched;
         let start = self.batch.offsets.last().map_or(0, |end| *end as usize);
-        let tokens: usize = lengths.iter().fold(0, |sum, length| sum + length);
+        let mut tokens = 0;
+        for length in &lengths {
+            tokens += length;
+        }
         for column in Column::ALL {
             // a list says more than a number
             let constant = record.constants[column as usize].filter(|_| tokens > 0 && !touched[column as usize]);

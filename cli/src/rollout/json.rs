@@ -8,7 +8,7 @@ use std::{
 
 use serde::de::DeserializeSeed;
 
-use super::{feeder::Feeder, fields::Names, object::ObjectSeed};
+use super::{feeder::Feeder, fields::Names, object::ObjectSeed, plain};
 use crate::progress::Progress;
 
 const BUFFER: usize = 1 << 20;
@@ -41,6 +41,9 @@ pub(super) fn lines(path: &Path, names: &Names, feeder: &mut Feeder<'_>, progres
 }
 
 fn object(line: &[u8], names: &Names, feeder: &mut Feeder<'_>) -> Result<(), String> {
+    if plain::record(line, names, feeder) {
+        return feeder.end();
+    }
     let quoted = bare_words(line).then(|| {
         let mut quoted = Vec::with_capacity(line.len() + 64);
         let mut quoter = Quoter::default();

@@ -8,6 +8,7 @@ mod json;
 mod numbers;
 mod object;
 mod parquet_table;
+mod plain;
 mod tensors;
 
 use std::{fs::File, io::Read, path::Path};

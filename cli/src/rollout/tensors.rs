@@ -128,7 +128,10 @@ fn open(path: &Path, names: &Names) -> Result<Vec<Tensor>, String> {
 }
 
 fn offsets(tensor: &mut Tensor) -> Result<Vec<usize>, String> {
-    let mut numbers = vec![0.0; tensor.shape.iter().fold(1, |count, size| count * size)];
+    let [count] = tensor.shape[..] else {
+        return Err(format!("tensor \"cu_seqlens\" has shape {:?}: expected one dimension", tensor.shape));
+    };
+    let mut numbers = vec![0.0; count];
     fill(&mut tensor.bytes, &tensor.kind, &mut numbers)?;
     let offsets: Vec<usize> = numbers.iter().map(|x| *x as usize).collect();
     if offsets.first() != Some(&0) || offsets.windows(2).any(|pair| pair[0] > pair[1]) {

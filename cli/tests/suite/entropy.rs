@@ -83,6 +83,23 @@ fn a_comparison_has_labels_statistics_and_collapse() {
 }
 
 #[test]
+fn the_kernel_agrees_with_known_values() {
+    let done = Folder::new("check").run(&["entropy", "check"]).done();
+    assert!(done.out.matches(" ok").count() == 5 && done.out.contains("11.9312"), "{}", done.out);
+}
+
+#[test]
+fn signs_that_no_font_has_are_told() {
+    let folder = Folder::new("font");
+    two_runs(&folder);
+    // the last code point stands for nothing
+    let picture = ["-o", "x.png", "--label", "\u{10fffd}"];
+    let done = folder.run(&[&["entropy", "plot", "a/entropy_history_questioner.json"], &picture[..]].concat()).done();
+    assert!(done.err.starts_with("warning: no font on this machine has the signs"), "{}", done.err);
+    assert!(is_png(&fs::read(folder.0.join("x.png")).unwrap()));
+}
+
+#[test]
 fn a_scan_finds_every_history_below_a_folder() {
     let folder = Folder::new("scan");
     two_runs(&folder);

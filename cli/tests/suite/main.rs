@@ -1,5 +1,5 @@
 //! The command as people and scripts see it: output, exit codes, files.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
 mod command;

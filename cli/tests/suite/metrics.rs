@@ -121,11 +121,11 @@ fn numbers_are_those_of_the_formulas() {
     near("ratio/kl", (-0.1 + 0.3) / 5.0);
     near("ratio/clip_fraction", 0.2);
     near("reference/kl", {
-        let k3 = |d: f64| (-d).exp() - 1.0 + d;
+        let k3 = |d: f64| tokenwise::math::exp(-d) - 1.0 + d;
         (k3(0.2) + k3(0.25) + k3(-0.3) + k3(-0.5) + k3(0.0)) / 5.0
     });
     near("score/tied_groups", 0.0);
-    let loss = -(0.7 * 0.1_f64.exp() + 0.7 - 0.7 * 0.8 - 0.7 - 0.7) / 5.0;
+    let loss = -(0.7 * tokenwise::math::exp(0.1) + 0.7 - 0.7 * 0.8 - 0.7 - 0.7) / 5.0;
     near("loss/policy", loss);
     let wider =
         &metrics(&folder, &fixture("rollouts.jsonl"), &["--profile", "paper", "--clip-low", "0.5"])[0]["metrics"];

@@ -91,7 +91,7 @@ fn survives(kills: u32, sync: bool) {
             .iter()
             .filter(|line| line.contains_key("policy/entropy"))
             .filter_map(|line| line["step"].as_u64())
-            .last();
+            .next_back();
         assert!(last.unwrap_or(0) >= told, "kill {kill}: step {told} was accepted, the lines end at {last:?}");
         if records.len() > 20_000 {
             std::fs::remove_dir_all(&folder).unwrap();
