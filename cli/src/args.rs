@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Draw entropy histories (entropy_history_<experiment>.json)
+    /// Draw entropy histories, files named entropy_history_EXPERIMENT.json
     #[command(subcommand)]
     Entropy(Entropy),
     /// Print the metrics a trainer would log for a rollout file

@@ -34,8 +34,23 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
+/// `1 file`, `2 files`.
+pub(crate) fn count(n: u64, what: &str) -> String {
+    let end = match what.ends_with("ch") {
+        _ if n == 1 => "",
+        true => "es",
+        false => "s",
+    };
+    format!("{n} {what}{end}")
+}
+
 /// Rows of cells under each other; the first column to the left, the others to the right. Wide characters count twice.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    aligned(rows, &[0])
+}
+
+/// The same with the columns that stand to the left.
+pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max().unwrap_or(0);
@@ -45,10 +60,10 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let pad = " ".repeat(widths[column] - cell.width());
-            match column {
-                0 => line += &format!("{cell}{pad}"),
-                _ => line += &format!("  {pad}{cell}"),
+            if column > 0 {
+                line += "  ";
             }
+            line += &if left.contains(&column) { format!("{cell}{pad}") } else { format!("{pad}{cell}") };
         }
         text += line.trim_end();
         text.push('\n');

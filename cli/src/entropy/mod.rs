@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     args::{Drawing, Entropy},
     failure::{Failure, Result},
-    output::{number, print, table, write_whole},
+    output::{count, number, print, table, write_whole},
 };
 use runs::{label_of, load, scan, Run};
 
@@ -24,11 +24,10 @@ pub(crate) fn run(command: &Entropy) -> Result<bool> {
         }
         Entropy::Compare { files, labels, drawing } => {
             if !labels.is_empty() && labels.len() != files.len() {
-                let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
                 return Err(Failure::usage(format!(
                     "{} for {}: give one label for each file, in the same order",
-                    count(labels.len(), "label"),
-                    count(files.len(), "file"),
+                    count(labels.len() as u64, "label"),
+                    count(files.len() as u64, "file"),
                 )));
             }
             let label = |index: usize| labels.get(index).cloned().unwrap_or_else(|| label_of(&files[index]));

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     args::Lint,
     failure::{Failure, Result},
-    output::print,
+    output::{count, print},
     rollout::{read, Row},
 };
 
@@ -104,10 +104,16 @@ fn summary(findings: &Findings<'_>, total: u64, sequences: u64, path: &Path) -> 
         return format!("{}\n", json!({ "file": path, "sequences": sequences, "findings": total, "by_rule": counts }));
     }
     if total == 0 {
-        return format!("{}: {sequences} sequences, nothing found\n", path.display());
+        return format!("{}: {}, nothing found\n", path.display(), count(sequences, "sequence"));
     }
     let counts: Vec<String> = counts.map(|(rule, count)| format!("{count} {rule}")).collect();
     let hidden = total - findings.printed as u64;
     let more = if hidden > 0 { format!(" ({hidden} not shown; see --limit)") } else { String::new() };
-    format!("{}: {sequences} sequences, {total} findings: {}{more}\n", path.display(), counts.join(", "))
+    let (sequences, total) = (count(sequences, "sequence"), count(total, "finding"));
+    format!(
+        "{}: {sequences}, {total}: {}{more}
+",
+        path.display(),
+        counts.join(", ")
+    )
 }

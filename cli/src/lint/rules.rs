@@ -5,7 +5,7 @@ use tokenwise::math::exp;
 use super::{Findings, Rule};
 use crate::{
     args::Lint,
-    output::number,
+    output::{count, number},
     rollout::{Column, Rollouts},
 };
 
@@ -116,12 +116,12 @@ fn ratio(rollouts: &Rollouts, row: usize, tolerance: f64, findings: &mut Finding
     };
     let slots = rollouts.slots(row);
     let mut worst: Option<(usize, f64)> = None;
-    let mut count = 0;
+    let mut found = 0;
     for slot in slots.clone().filter(|slot| rollouts.kept()[*slot]) {
         let ratio = exp(new[slot] - old[slot]);
         // NaN is told elsewhere
         if (ratio - 1.0).abs() > tolerance {
-            count += 1;
+            found += 1;
             if worst.is_none_or(|(_, before)| (ratio - 1.0).abs() > (before - 1.0).abs()) {
                 worst = Some((slot - slots.start, ratio));
             }
@@ -129,8 +129,9 @@ fn ratio(rollouts: &Rollouts, row: usize, tolerance: f64, findings: &mut Finding
     }
     if let Some((token, ratio)) = worst {
         let message = format!(
-            "the ratio is {} before anything was learned, at {count} tokens: two ways to compute log-probabilities disagree",
-            number(ratio)
+            "the ratio is {} before anything was learned (at {}): two ways to compute log-probabilities disagree",
+            number(ratio),
+            count(found, "token")
         );
         findings.add(Rule::RatioAtFirstUpdate, &rollouts.rows[row], Some(token + 1), &message);
     }
@@ -154,7 +155,7 @@ fn returns(rollouts: &Rollouts, row: usize, tolerance: f64, findings: &mut Findi
             number(values[slot] + advantages[slot]),
             match found.count() {
                 0 => String::new(),
-                more => format!(", and {more} tokens more"),
+                more => format!(" (and at {} more)", count(more as u64, "token")),
             }
         );
         findings.add(Rule::ReturnsDisagree, &rollouts.rows[row], Some(slot - slots.start + 1), &message);

@@ -10,7 +10,7 @@ use tokenwise::Profile;
 use crate::{
     args::Metrics,
     failure::{Failure, Result},
-    output::print,
+    output::{count, print},
     rollout::{read, Rollouts},
 };
 use found::{Clip, Found};
@@ -29,8 +29,8 @@ pub(crate) fn run(options: &Metrics) -> Result<()> {
             None => Vec::new(),
         };
         batches += 1;
-        sequences += rollouts.rows.len();
-        tokens += rollouts.tokens();
+        sequences += rollouts.rows.len() as u64;
+        tokens += rollouts.tokens() as u64;
         steps += u64::from(rollouts.rows.first().is_some_and(|row| row.step.is_some()));
         if options.json {
             print(&line(rollouts, options, &entries, &others))?;
@@ -44,20 +44,13 @@ pub(crate) fn run(options: &Metrics) -> Result<()> {
     }
     let spread = if batches > 1 { Spread::Batches } else { Spread::One };
     let what = if steps > 0 { "step" } else { "batch" };
-    let many = |n: u64, what: &str| {
-        format!(
-            "{n} {what}{}",
-            if n == 1 {
-                ""
-            } else if what == "batch" {
-                "es"
-            } else {
-                "s"
-            }
-        )
-    };
-    let mut text =
-        format!("{} · {sequences} sequences · {tokens} tokens · {}\n", options.profile.name(), many(batches, what));
+    let mut text = format!(
+        "{} · {} · {} · {}\n",
+        options.profile.name(),
+        count(sequences, "sequence"),
+        count(tokens, "token"),
+        count(batches, what)
+    );
     if batches > 1 && steps == 0 {
         text += "The file names no steps and was cut into batches; see --batch-tokens.\n";
     }

@@ -3,7 +3,7 @@
 use tokenwise::Profile;
 
 use super::keys::Entry;
-use crate::output::{number, table};
+use crate::output::{aligned, number, table};
 
 /// Whether there is anything to spread over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,20 +67,20 @@ impl Tally {
     }
 }
 
-/// What two frameworks report of the same thing; `≠` where they differ.
+/// What two frameworks report of the same thing, and by how much it differs.
 pub(crate) fn difference(mine: &Tally, theirs: &Tally, profile: Profile, other: Profile) -> String {
     let mut rows = vec![["", profile.name(), "", other.name(), "", ""].map(String::from).to_vec()];
     let row = |what: &str, mine: Option<&Line>, theirs: Option<&Line>| {
-        let differ = match (mine, theirs) {
-            (Some(mine), Some(theirs)) => mine.mean().to_bits() != theirs.mean().to_bits(),
-            _ => true,
+        let differ = match (mine.map(Line::mean), theirs.map(Line::mean)) {
+            (Some(mine), Some(theirs)) if mine != theirs => format!("≠ by {}", number(theirs - mine)),
+            _ => String::new(),
         };
         let cell = |line: Option<&Line>| match line {
             Some(line) => [line.key.to_string(), number(line.mean())],
             None => ["not logged".to_string(), String::new()],
         };
         let ([my_key, my_value], [their_key, their_value]) = (cell(mine), cell(theirs));
-        vec![what.into(), my_key, my_value, their_key, their_value, if differ { "≠" } else { "" }.into()]
+        vec![what.into(), my_key, my_value, their_key, their_value, differ]
     };
     for line in &mine.0 {
         rows.push(row(line.what, Some(line), theirs.0.iter().find(|their| their.what == line.what)));
@@ -88,7 +88,7 @@ pub(crate) fn difference(mine: &Tally, theirs: &Tally, profile: Profile, other: 
     for line in theirs.0.iter().filter(|line| mine.0.iter().all(|my| my.what != line.what)) {
         rows.push(row(line.what, None, Some(line)));
     }
-    let mut text = table(&rows);
+    let mut text = aligned(&rows, &[0, 1, 3]);
     let mut conventions = Vec::new();
     profile.differences(other, |name, _, _| conventions.push(name));
     text += &format!("\nConventions that differ: {}\n", conventions.join(", "));

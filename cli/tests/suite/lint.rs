@@ -66,7 +66,7 @@ fn findings_are_told_in_words_with_place_and_origin() {
     let found = folder.run(&["lint", "x.jsonl"]);
     assert_eq!(found.code, 1);
     assert!(found.out.contains("x.jsonl:2, token 1: not-a-number: old_log_probs is NaN"), "{}", found.out);
-    assert!(found.out.contains("2 sequences, 1 findings: 1 not-a-number"), "{}", found.out);
+    assert!(found.out.contains("2 sequences, 1 finding: 1 not-a-number"), "{}", found.out);
     let unipo = folder.run(&["lint", &fixture("unipo.json"), "--json"]);
     assert_eq!(
         rules(&unipo),
