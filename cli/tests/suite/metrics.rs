@@ -137,8 +137,7 @@ fn a_table_names_what_another_framework_would_report() {
     let folder = Folder::new("diff");
     let done =
         folder.run(&["metrics", &fixture("rollouts.jsonl"), "--profile", "verl-0.9.1", "--diff", "trl-1.16"]).done();
-    for words in
-        ["critic/score/mean", "reward_std", "clip_ratio/region_mean", "not logged", "Conventions that differ"]
+    for words in ["critic/score/mean", "reward_std", "clip_ratio/region_mean", "not logged", "Conventions that differ"]
     {
         assert!(done.out.contains(words), "{words}: {}", done.out);
     }
