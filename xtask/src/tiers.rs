@@ -135,9 +135,12 @@ fn docs(workspace: &Workspace) -> Result<Vec<Command>> {
 }
 
 fn tests(workspace: &Workspace) -> Result<Vec<Command>> {
+    // the shaders have a tier of their own, with a device; this program has its own profile
+    let mut all = cargo(workspace, "test --workspace --exclude tokenwise-gpu --exclude xtask");
+    // how often the recorder is killed while it writes; fewer in a plain `cargo test`
+    all.env("TOKENWISE_KILLS", "1000");
     Ok(vec![
-        // the shaders have a tier of their own, with a device; this program has its own profile
-        cargo(workspace, "test --workspace --exclude tokenwise-gpu --exclude xtask"),
+        all,
         cargo(workspace, "test --package xtask --profile tool"),
         cargo(workspace, "test --package tokenwise --no-default-features"),
         cargo(workspace, "test --package tokenwise --features half,rayon"),

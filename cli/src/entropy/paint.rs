@@ -1,0 +1,86 @@
+//! The picture as PNG: the same SVG, painted with a font that comes with the program.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use resvg::{
+    tiny_skia::{Pixmap, Transform},
+    usvg::{
+        fontdb::{Database, Weight, ID},
+        FontResolver, Options, Tree,
+    },
+};
+
+use super::draw::FONTS;
+use crate::failure::{Failure, Result};
+
+const REGULAR: &[u8] = include_bytes!("../../assets/DejaVuSans.ttf");
+const BOLD: &[u8] = include_bytes!("../../assets/DejaVuSans-Bold.ttf");
+
+pub(super) fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
+    let failed = |what: String| Failure::output(Path::new("the picture"), what);
+    let missing = Arc::new(Mutex::new(BTreeSet::new()));
+    let mut options = Options { font_family: "DejaVu Sans".into(), ..Default::default() };
+    options.font_resolver = resolver(Arc::clone(&missing));
+    let fonts = options.fontdb_mut();
+    fonts.load_font_data(REGULAR.to_vec());
+    fonts.load_font_data(BOLD.to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    if !covered(svg) {
+        fonts.load_system_fonts();
+    }
+    let tree = Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
+    let size = tree.size().to_int_size().scale_by(scale).ok_or_else(|| failed("it would be empty".into()))?;
+    let mut picture = Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("it is too large".into()))?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut picture.as_mut());
+    warn(&missing);
+    picture.encode_png().map_err(|error| failed(error.to_string()))
+}
+
+/// Whether our own font has all signs: then no other is looked for, and the picture is the same on every machine.
+fn covered(svg: &str) -> bool {
+    let ours = |sign: char| matches!(u32::from(sign), 0x09..=0x7E | 0xA0..=0x17F | 0x370..=0x3FF | 0x400..=0x45F | 0x2010..=0x2027);
+    let mathematics =
+        |sign: char| matches!(u32::from(sign), 0x2030 | 0x2070..=0x209F | 0x20AC | 0x2190..=0x2193 | 0x2200..=0x2265);
+    svg.chars().all(|sign| ours(sign) || mathematics(sign))
+}
+
+/// As usual, but remembers the signs that no font has.
+fn resolver(missing: Arc<Mutex<BTreeSet<char>>>) -> FontResolver<'static> {
+    let usual = FontResolver::default_fallback_selector();
+    let select_fallback = Box::new(move |sign, excluded: &[ID], fonts: &mut Arc<Database>| {
+        let found = plain_chinese(sign, excluded, fonts).or_else(|| usual(sign, excluded, fonts));
+        if let (None, Ok(mut missing)) = (found, missing.lock()) {
+            missing.insert(sign);
+        }
+        found
+    });
+    FontResolver { select_fallback, ..FontResolver::default() }
+}
+
+/// A font without serifs for Chinese, to go with our own; each of these has all common signs.
+fn plain_chinese(sign: char, excluded: &[ID], fonts: &Database) -> Option<ID> {
+    if !matches!(u32::from(sign), 0x2E80..=0x9FFF | 0xFF00..=0xFFEF) {
+        return None;
+    }
+    let names = FONTS.split(", ").skip(1);
+    let of_name = |name: &str| {
+        let mut faces = fonts.faces().filter(|face| face.weight == Weight::NORMAL && !excluded.contains(&face.id));
+        faces.find(|face| face.families.iter().any(|(family, _)| family == name)).map(|face| face.id)
+    };
+    names.into_iter().find_map(of_name)
+}
+
+fn warn(missing: &Mutex<BTreeSet<char>>) {
+    let Ok(missing) = missing.lock() else { return };
+    if !missing.is_empty() {
+        let signs: String = missing.iter().take(20).collect();
+        eprintln!(
+            "warning: no font on this machine has the signs {signs}: they are missing in the picture. \
+             Install one (such as Noto Sans CJK), or write an .svg, whose viewer brings its own fonts."
+        );
+    }
+}

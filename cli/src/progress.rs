@@ -1,0 +1,36 @@
+//! A bar on standard error while a long file is read; only on a terminal.
+
+use std::{io::IsTerminal, path::Path};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shorter files are read before a bar could be seen.
+const LONG: u64 = 16 << 20;
+
+/// How far a file was read.
+#[derive(Clone)]
+pub(crate) struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    pub(crate) fn of_file(path: &Path) -> Self {
+        let bytes = path.metadata().map_or(0, |data| data.len());
+        if bytes < LONG || !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::stderr_with_hz(10));
+        let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}  {bytes_per_sec}  {eta}");
+        Self(Some(style.map_or(bar.clone(), |style| bar.with_style(style))))
+    }
+
+    pub(crate) fn advance(&self, bytes: usize) {
+        if let Some(bar) = &self.0 {
+            bar.inc(bytes as u64);
+        }
+    }
+
+    pub(crate) fn done(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

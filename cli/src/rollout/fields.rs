@@ -1,0 +1,144 @@
+//! The names under which files keep what a rollout is made of.
+
+use crate::failure::{Failure, Result};
+
+/// Numbers of which there is one per token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    LogProbs,
+    OldLogProbs,
+    RefLogProbs,
+    RolloutLogProbs,
+    Advantages,
+    Returns,
+    Values,
+    Rewards,
+    Scores,
+    Entropies,
+}
+
+pub(crate) const COLUMNS: usize = 10;
+
+/// What a field of a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Column(Column),
+    /// Which tokens take part.
+    Mask,
+    /// One number a sequence.
+    Score,
+    Step,
+    /// The sequences with the same one answer the same prompt.
+    Group,
+    /// The same, if there is no group.
+    Prompt,
+    /// Whether the response was cut off.
+    Truncated,
+    /// Whether it is the first update after sampling.
+    FirstUpdate,
+    /// Tokens of the response, where there is nothing per token.
+    Length,
+    /// Which sequence a row of a table with one token a row belongs to.
+    Sequence,
+    /// An object whose fields belong to the one around it.
+    Inside,
+    /// A list of objects that inherit the fields read before it.
+    List,
+}
+
+use Column::{
+    Advantages, Entropies, LogProbs, OldLogProbs, RefLogProbs, Returns, Rewards, RolloutLogProbs, Scores, Values,
+};
+
+/// Our name first, then those of others.
+pub(crate) const NAMES: [(Field, &[&str]); 21] = [
+    (Field::Column(LogProbs), &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps"]),
+    (Field::Column(OldLogProbs), &["old_log_probs", "old_logprobs", "old_log_prob", "old_per_token_logps"]),
+    (Field::Column(RefLogProbs), &["ref_log_probs", "ref_logprobs", "ref_log_prob", "ref_per_token_logps"]),
+    (
+        Field::Column(RolloutLogProbs),
+        &["rollout_log_probs", "rollout_logprobs", "sampling_log_probs", "sampling_per_token_logps"],
+    ),
+    (Field::Column(Advantages), &["advantages", "advantage"]),
+    (Field::Column(Returns), &["returns"]),
+    (Field::Column(Values), &["values"]),
+    (Field::Column(Rewards), &["rewards", "token_level_rewards", "token_rewards"]),
+    (Field::Column(Scores), &["token_level_scores", "token_scores"]),
+    (Field::Column(Entropies), &["entropies", "entropys", "token_entropies"]),
+    (Field::Mask, &["mask", "response_mask", "loss_mask", "completion_mask", "action_mask"]),
+    (Field::Score, &["score", "scores", "reward"]),
+    (Field::Step, &["step", "global_step"]),
+    (Field::Group, &["group", "group_id", "uid", "prompt_id"]),
+    (Field::Prompt, &["prompt", "input"]),
+    (Field::Truncated, &["truncated", "is_truncated"]),
+    (Field::FirstUpdate, &["first_update", "is_first_step_after_rollout_phase"]),
+    (Field::Length, &["response_length", "completion_length", "num_tokens"]),
+    (Field::Sequence, &["sequence", "sequence_id"]),
+    (Field::Inside, &["tokens", "token_data"]),
+    (Field::List, &["entries", "prompts", "responses", "rollouts", "samples", "sequences", "records", "data"]),
+];
+
+/// The names of a file: the usual ones and those given on the command line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    given: Vec<(String, Field)>,
+}
+
+impl Names {
+    /// From `FIELD=NAME` arguments.
+    pub(crate) fn new(given: &[String]) -> Result<Self> {
+        let parse = |text: &String| {
+            let (ours, theirs) = text.split_once('=').ok_or_else(|| {
+                Failure::usage(format!("--field {text}: expected FIELD=NAME, e.g. score=accuracy_reward"))
+            })?;
+            let field = NAMES.iter().find(|(_, names)| names[0] == ours).map(|(field, _)| *field).ok_or_else(|| {
+                let all: Vec<&str> = NAMES.iter().map(|(_, names)| names[0]).collect();
+                Failure::usage(format!("--field {text}: there is no field {ours:?}; there are {}", all.join(", ")))
+            })?;
+            Ok((theirs.to_string(), field))
+        };
+        Ok(Self { given: given.iter().map(parse).collect::<Result<_>>()? })
+    }
+
+    /// What a name stands for; a field given by another name is not also looked for under its usual ones.
+    pub(crate) fn find(&self, name: &str) -> Option<Field> {
+        if let Some((_, field)) = self.given.iter().find(|(given, _)| given == name) {
+            return Some(*field);
+        }
+        let found = NAMES.iter().find(|(_, names)| names.contains(&name)).map(|(field, _)| *field)?;
+        (!self.given.iter().any(|(_, field)| *field == found)).then_some(found)
+    }
+}
+
+impl Field {
+    /// Our name.
+    pub(crate) fn name(self) -> &'static str {
+        NAMES.iter().find(|(field, _)| *field == self).map_or("", |(_, names)| names[0])
+    }
+}
+
+impl Column {
+    pub(crate) const ALL: [Self; COLUMNS] =
+        [LogProbs, OldLogProbs, RefLogProbs, RolloutLogProbs, Advantages, Returns, Values, Rewards, Scores, Entropies];
+
+    pub(crate) fn name(self) -> &'static str {
+        Field::Column(self).name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_once() {
+        let mut seen = std::collections::HashSet::new();
+        assert!(NAMES.iter().flat_map(|(_, names)| names.iter()).all(|name| seen.insert(name)));
+        assert!(Column::ALL.iter().enumerate().all(|(index, column)| *column as usize == index));
+        let names = Names::new(&["score=accuracy".into()]).unwrap();
+        assert_eq!(names.find("accuracy"), Some(Field::Score));
+        assert_eq!(names.find("reward"), None);
+        assert_eq!(names.find("uid"), Some(Field::Group));
+        assert!(Names::new(&["score".into()]).is_err() && Names::new(&["colour=x".into()]).is_err());
+    }
+}

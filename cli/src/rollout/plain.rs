@@ -1,0 +1,210 @@
+//! The usual line of a JSON Lines file, quickly: an object whose lists are plain numbers. Whatever is not, right or wrong, is left to
+//! the general reader, which also knows the words for what is wrong.
+
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::{
+    feeder::Feeder,
+    fields::{Field, Names},
+    object::scalar,
+};
+
+/// Reads a line into the record being built; `false` if it must be read by the general reader, the record then is as before.
+pub(super) fn record(line: &[u8], names: &Names, feeder: &mut Feeder<'_>) -> bool {
+    let done = Cursor { line, at: 0 }.object(names, feeder).is_some();
+    if !done {
+        feeder.abandon();
+    }
+    done
+}
+
+/// Powers of ten that f64 holds exactly.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
+struct Cursor<'l> {
+    line: &'l [u8],
+    at: usize,
+}
+
+impl<'l> Cursor<'l> {
+    fn object(&mut self, names: &Names, feeder: &mut Feeder<'_>) -> Option<()> {
+        self.expect(b'{')?;
+        loop {
+            let field = names.find(self.name()?);
+            self.expect(b':')?;
+            self.skip_blanks();
+            let list = self.peek()? == b'[';
+            match field {
+                Some(Field::Column(column)) if list => {
+                    let length = self.list(|cursor| cursor.number(), feeder.numbers(column))?;
+                    feeder.row_added(column, length);
+                }
+                Some(Field::Mask) if list => {
+                    let length = self.list(Self::flag, feeder.mask())?;
+                    feeder.mask_added(length);
+                }
+                Some(Field::Mask | Field::Inside | Field::List) => return None,
+                Some(Field::Column(column)) => feeder.scalar(Field::Column(column), self.number()?),
+                Some(field) => scalar(feeder, field, &self.value::<Value>()?).ok()?,
+                None => {
+                    self.value::<IgnoredAny>()?;
+                }
+            }
+            match self.delimiter()? {
+                b',' => {}
+                b'}' => break,
+                _ => return None,
+            }
+        }
+        self.skip_blanks();
+        (self.at == self.line.len()).then_some(())
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.line.get(self.at).copied()
+    }
+
+    fn skip_blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn delimiter(&mut self) -> Option<u8> {
+        self.skip_blanks();
+        self.at += 1;
+        self.line.get(self.at - 1).copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.delimiter()? == byte).then_some(())
+    }
+
+    /// A text without escapes.
+    fn name(&mut self) -> Option<&'l str> {
+        self.expect(b'"')?;
+        let rest = &self.line[self.at..];
+        let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        self.at += length + 1;
+        (rest[length] == b'"').then(|| std::str::from_utf8(&rest[..length]).ok())?
+    }
+
+    /// Any value, by the usual parser.
+    fn value<T: serde::de::DeserializeOwned>(&mut self) -> Option<T> {
+        let mut values = serde_json::Deserializer::from_slice(&self.line[self.at..]).into_iter::<T>();
+        let value = values.next()?.ok()?;
+        self.at += values.byte_offset();
+        Some(value)
+    }
+
+    /// Entries between brackets; gives their number.
+    fn list<T>(&mut self, entry: impl Fn(&mut Self) -> Option<T>, out: &mut Vec<T>) -> Option<usize> {
+        let before = out.len();
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Some(0);
+        }
+        loop {
+            out.push(entry(self)?);
+            match self.delimiter()? {
+                b',' => self.skip_blanks(),
+                b']' => return Some(out.len() - before),
+                _ => return None,
+            }
+        }
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        let rest = &self.line[self.at..];
+        let words: [(&[u8], bool); 4] = [(b"1", true), (b"0", false), (b"true", true), (b"false", false)];
+        let (word, keep) = words.into_iter().find(|(word, _)| rest.starts_with(word))?;
+        self.at += word.len();
+        Some(keep)
+    }
+
+    /// A finite number, correctly rounded.
+    #[inline]
+    fn number(&mut self) -> Option<f64> {
+        let bytes = &self.line[self.at..];
+        let digit = |at: usize| bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10);
+        let first = usize::from(*bytes.first()? == b'-');
+        let mut at = first;
+        let mut mantissa = 0_u64;
+        while let Some(digit) = digit(at) {
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+            at += 1;
+        }
+        let mut digits = at - first;
+        let mut fraction = 0;
+        if digits == 0 || (digits > 1 && bytes[first] == b'0') {
+            return None;
+        }
+        if bytes.get(at) == Some(&b'.') {
+            at += 1;
+            let point = at;
+            while let Some(digit) = digit(at) {
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+                at += 1;
+            }
+            fraction = at - point;
+            digits += fraction;
+            if fraction == 0 {
+                return None;
+            }
+        }
+        let scientific = matches!(bytes.get(at), Some(b'e' | b'E'));
+        if !scientific && digits <= 19 && mantissa <= 1 << 53 && fraction < POWERS.len() {
+            self.at += at;
+            // both are exact, so that the quotient is rounded once
+            let x = mantissa as f64 / POWERS[fraction];
+            return Some(if first == 1 { -x } else { x });
+        }
+        let end = bytes.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'))?;
+        self.at += end;
+        std::str::from_utf8(&bytes[..end]).ok()?.parse().ok().filter(|x: &f64| x.is_finite())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Option<f64> {
+        let line = format!("{text},");
+        let mut cursor = Cursor { line: line.as_bytes(), at: 0 };
+        cursor.number().filter(|_| cursor.at == text.len())
+    }
+
+    #[test]
+    fn numbers_have_the_bits_of_the_standard_library() {
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let wide = f64::from_bits(state);
+            let narrow = f64::from((state >> 40) as f32 / (1 << 24) as f32) - 0.5;
+            for x in
+                [wide, narrow, (state >> 20) as f64, f64::from(narrow as f32)].into_iter().filter(|x| x.is_finite())
+            {
+                for text in [format!("{x}"), format!("{x:e}"), format!("{x:.6}")] {
+                    let wanted: f64 = text.parse().unwrap();
+                    assert_eq!(number(&text).map(f64::to_bits), Some(wanted.to_bits()), "{text}");
+                }
+            }
+        }
+        assert_eq!(number("-0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
+        assert_eq!(number("9007199254740993"), Some(9_007_199_254_740_992.0));
+    }
+
+    #[test]
+    fn what_is_not_a_plain_number_is_left_to_the_general_reader() {
+        for text in ["", "-", "01", "1.", ".5", "+1", "NaN", "null", "1e999", "1e", "0x1", "\"1\"", "[1]", "1.5.5"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+}

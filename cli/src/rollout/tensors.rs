@@ -1,0 +1,183 @@
+//! safetensors: tensors with the names of the fields, `[batch, len]` or packed with `cu_seqlens`; each is read row by row.
+
+use std::{
+    fs::File,
+    io::{BufReader, Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use half::{bf16, f16};
+use serde_json::{Map, Value};
+
+use super::{
+    feeder::Feeder,
+    fields::{Field, Names},
+};
+use crate::progress::Progress;
+
+/// The format's own limit.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+struct Tensor {
+    name: String,
+    field: Option<Field>,
+    kind: String,
+    shape: Vec<usize>,
+    bytes: BufReader<File>,
+}
+
+pub(super) fn read(path: &Path, names: &Names, feeder: &mut Feeder<'_>, progress: &Progress) -> Result<(), String> {
+    let mut tensors = open(path, names)?;
+    let offsets = match tensors.iter().position(|tensor| tensor.name == "cu_seqlens") {
+        Some(index) => Some(offsets(&mut tensors[index])?),
+        None => None,
+    };
+    tensors.retain(|tensor| tensor.field.is_some());
+    let token = |tensor: &Tensor| matches!(tensor.field, Some(Field::Column(_) | Field::Mask));
+    let shaped = tensors.iter().find(|tensor| token(tensor) && tensor.shape.len() == 2);
+    let sequences = match (&offsets, shaped) {
+        (Some(offsets), _) => offsets.len() - 1,
+        (None, Some(tensor)) => tensor.shape[0],
+        (None, None) => tensors.iter().find(|tensor| tensor.shape.len() == 1).map_or(0, |tensor| tensor.shape[0]),
+    };
+    for tensor in &tensors {
+        let first = tensor.shape.first().copied().unwrap_or(0);
+        let packed =
+            offsets.as_ref().and_then(|offsets| offsets.last()).is_some_and(|total| *total == first) && token(tensor);
+        if first != sequences && !packed && !tensor.shape.is_empty() {
+            return Err(format!(
+                "tensor {:?} has shape {:?}, but there are {sequences} sequences",
+                tensor.name, tensor.shape
+            ));
+        }
+    }
+    for row in 0..sequences {
+        feeder.place = row as u64 + 1;
+        for tensor in &mut tensors {
+            let at = |what: String| format!("tensor {:?}, row {}: {what}", tensor.name, row + 1);
+            let length = match (&offsets, tensor.shape.len()) {
+                (_, 2) => tensor.shape[1],
+                (Some(offsets), 1) if token(tensor) => offsets[row + 1] - offsets[row],
+                (_, 0) if row > 0 => continue,
+                _ => 1,
+            };
+            let flat = tensor.shape.len() < 2 && !(offsets.is_some() && token(tensor));
+            let mut numbers = vec![0.0; length];
+            let read = fill(&mut tensor.bytes, &tensor.kind, &mut numbers).map_err(at)?;
+            progress.advance(read);
+            match (tensor.field, flat) {
+                (Some(field), true) => numbers.iter().for_each(|x| feeder.scalar(field, *x)),
+                (Some(Field::Column(column)), false) => {
+                    feeder.numbers(column).extend(&numbers);
+                    feeder.row_added(column, length);
+                }
+                (Some(Field::Mask), false) => {
+                    if let Some(x) = numbers.iter().find(|x| **x != 0.0 && **x != 1.0) {
+                        return Err(at(format!("expected 0 or 1, got {x}")));
+                    }
+                    feeder.mask().extend(numbers.iter().map(|x| *x == 1.0));
+                    feeder.mask_added(length);
+                }
+                _ => {}
+            }
+        }
+        feeder.end().map_err(|what| format!("row {}: {what}", row + 1))?;
+    }
+    Ok(())
+}
+
+fn open(path: &Path, names: &Names) -> Result<Vec<Tensor>, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let mut file = File::open(path).map_err(told)?;
+    let size = file.metadata().map_err(told)?.len();
+    let mut length = [0; 8];
+    file.read_exact(&mut length).map_err(|_| "too short for a safetensors file".to_string())?;
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST_HEADER || length > size.saturating_sub(8) {
+        return Err("not a safetensors file: its header does not fit into it".into());
+    }
+    let mut header = vec![0; length as usize];
+    file.read_exact(&mut header).map_err(told)?;
+    let header: Map<String, Value> = serde_json::from_slice(&header)
+        .map_err(|error| format!("not a safetensors file: its header is no JSON ({error})"))?;
+    let mut tensors = Vec::new();
+    for (name, about) in header.iter().filter(|(name, _)| *name != "__metadata__") {
+        let field = names.find(name);
+        if field.is_none() && name != "cu_seqlens" {
+            continue;
+        }
+        let wrong = || format!("tensor {name:?}: its entry in the header is not understood");
+        let list = |key: &str| -> Option<Vec<u64>> { about[key].as_array()?.iter().map(Value::as_u64).collect() };
+        let kind = about["dtype"].as_str().ok_or_else(wrong)?.to_string();
+        let shape: Vec<usize> = list("shape").ok_or_else(wrong)?.iter().map(|size| *size as usize).collect();
+        let range = list("data_offsets").ok_or_else(wrong)?;
+        let width = width(&kind).ok_or_else(|| format!("tensor {name:?}: numbers of kind {kind} are not known"))?;
+        let count = shape.iter().try_fold(width, |count, size| count.checked_mul(*size)).ok_or_else(wrong)?;
+        let (from, to) = (*range.first().ok_or_else(wrong)?, *range.get(1).ok_or_else(wrong)?);
+        if to.checked_sub(from) != Some(count as u64) || to.checked_add(8 + length).is_none_or(|end| end > size) {
+            return Err(format!("tensor {name:?}: the file ends too early, or its header is wrong"));
+        }
+        if shape.len() > 2 {
+            return Err(format!("tensor {name:?} has shape {shape:?}: expected one or two dimensions"));
+        }
+        let mut file = File::open(path).map_err(told)?;
+        file.seek(SeekFrom::Start(8 + length + from)).map_err(told)?;
+        tensors.push(Tensor { name: name.clone(), field, kind, shape, bytes: BufReader::with_capacity(1 << 18, file) });
+    }
+    Ok(tensors)
+}
+
+fn offsets(tensor: &mut Tensor) -> Result<Vec<usize>, String> {
+    let [count] = tensor.shape[..] else {
+        return Err(format!("tensor \"cu_seqlens\" has shape {:?}: expected one dimension", tensor.shape));
+    };
+    let mut numbers = vec![0.0; count];
+    fill(&mut tensor.bytes, &tensor.kind, &mut numbers)?;
+    let offsets: Vec<usize> = numbers.iter().map(|x| *x as usize).collect();
+    if offsets.first() != Some(&0) || offsets.windows(2).any(|pair| pair[0] > pair[1]) {
+        return Err("tensor \"cu_seqlens\" must begin with 0 and grow".into());
+    }
+    Ok(offsets)
+}
+
+fn width(kind: &str) -> Option<usize> {
+    Some(match kind {
+        "F64" | "I64" | "U64" => 8,
+        "F32" | "I32" | "U32" => 4,
+        "F16" | "BF16" | "I16" | "U16" => 2,
+        "I8" | "U8" | "BOOL" => 1,
+        _ => return None,
+    })
+}
+
+/// Reads the next numbers of a kind; gives the bytes read.
+fn fill(bytes: &mut impl Read, kind: &str, out: &mut [f64]) -> Result<usize, String> {
+    let width = width(kind).unwrap_or(1);
+    let mut read = vec![0; width * out.len()];
+    bytes.read_exact(&mut read).map_err(|error| error.to_string())?;
+    macro_rules! each {
+        ($type:ty, $x:ident => $number:expr) => {
+            for (slot, part) in out.iter_mut().zip(read.chunks_exact(width)) {
+                let mut whole = [0; size_of::<$type>()];
+                whole.copy_from_slice(part);
+                let $x = <$type>::from_le_bytes(whole);
+                *slot = $number;
+            }
+        };
+    }
+    match kind {
+        "F64" => each!(f64, x => x),
+        "F32" => each!(f32, x => f64::from(x)),
+        "F16" => each!(f16, x => x.to_f64()),
+        "BF16" => each!(bf16, x => x.to_f64()),
+        "I64" => each!(i64, x => x as f64),
+        "U64" => each!(u64, x => x as f64),
+        "I32" => each!(i32, x => f64::from(x)),
+        "U32" => each!(u32, x => f64::from(x)),
+        "I16" => each!(i16, x => f64::from(x)),
+        "U16" => each!(u16, x => f64::from(x)),
+        "I8" => each!(i8, x => f64::from(x)),
+        _ => each!(u8, x => f64::from(x)),
+    }
+    Ok(read.len())
+}

@@ -1,0 +1,81 @@
+//! `tokenwise lint`: one file a fault.
+
+use crate::command::{fixture, Folder, Output};
+
+fn lint(folder: &Folder, text: &str, more: &[&str]) -> Output {
+    folder.file("x.jsonl", text);
+    folder.run(&[&["lint", "x.jsonl", "--json"], more].concat())
+}
+
+/// The rules that were broken, with their tokens.
+fn rules(output: &Output) -> Vec<(String, Option<u64>)> {
+    let lines = output.json();
+    let findings = lines.iter().filter(|line| line["rule"].is_string());
+    findings.map(|line| (line["rule"].as_str().unwrap().to_string(), line["token"].as_u64())).collect()
+}
+
+#[test]
+fn each_fault_is_found_where_it_is() {
+    let folder = Folder::new("lint");
+    let cases: [(&str, &[&str], &str, Option<u64>); 9] = [
+        (r#"{"mask": [1, 1, 0], "rewards": [0, 0, 1]}"#, &[], "reward-on-dropped-slot", Some(3)),
+        (r#"{"mask": [1, 1], "log_probs": [-1, -1], "old_log_probs": [-1, -1.5]}"#, &["--first-step"], "ratio-at-first-update", Some(2)),
+        (r#"{"mask": [1, 1, 0, 0], "old_log_probs": [-1, -2, -3, 0]}"#, &[], "last-token-hidden", Some(3)),
+        (r#"{"mask": [0, 0], "old_log_probs": [0, 0]}"#, &[], "nothing-kept", None),
+        (r#"{"values": [0.5, 0.5], "advantages": [0.5, 0.25], "returns": [1, 1]}"#, &[], "returns-disagree", Some(2)),
+        (r#"{"old_log_probs": [-1, -1], "values": [0.5, NaN], "advantages": [NaN, NaN]}"#, &[], "not-a-number", Some(2)),
+        (r#"{"old_log_probs": [-Infinity, -1]}"#, &[], "not-a-number", Some(1)),
+        ("{\"group\": 1, \"score\": 1, \"old_log_probs\": [-1]}\n{\"group\": 1, \"score\": 1, \"old_log_probs\": [-1]}", &[], "tied-group", None),
+        (
+            "{\"uid\": \"a\", \"advantages\": 1, \"old_log_probs\": [-1]}\n{\"uid\": \"a\", \"advantages\": -0.5, \"old_log_probs\": [-1]}",
+            &[],
+            "group-not-centred",
+            None,
+        ),
+    ];
+    for (text, more, rule, token) in cases {
+        let found = lint(&folder, text, more);
+        assert_eq!(found.code, 1, "{found:?}");
+        assert_eq!(rules(&found), [(rule.to_string(), token)], "{text}");
+        assert_eq!(found.json().last().unwrap()["findings"], 1);
+    }
+}
+
+#[test]
+fn good_files_pass() {
+    let folder = Folder::new("lint-good");
+    let good = [
+        r#"{"mask": [1, 1, 0], "rewards": [0, 1, 0], "old_log_probs": [-1, -2, 0], "values": [0.5, 0.5, 7], "advantages": [0.25, 0.5, 9], "returns": [0.75, 1, 0]}"#,
+        // dropped slots may hold anything that is not a number
+        r#"{"mask": [1, 0], "rewards": [0, NaN], "old_log_probs": [-1, NaN]}"#,
+        // without being told, a ratio may differ from 1
+        r#"{"log_probs": [-1], "old_log_probs": [-2]}"#,
+        // advantages that differ by token are not relative to a group
+        "{\"group\": 1, \"advantages\": [1, 2], \"score\": 1}\n{\"group\": 1, \"advantages\": [1, 1], \"score\": 0}",
+    ];
+    for text in good {
+        let found = lint(&folder, text, &[]);
+        assert_eq!((found.code, rules(&found).len()), (0, 0), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn findings_are_told_in_words_with_place_and_origin() {
+    let folder = Folder::new("lint-words");
+    folder.file("x.jsonl", "{\"old_log_probs\": [-1]}\n{\"old_log_probs\": [NaN]}\n");
+    let found = folder.run(&["lint", "x.jsonl"]);
+    assert_eq!(found.code, 1);
+    assert!(found.out.contains("x.jsonl:2, token 1: not-a-number: old_log_probs is NaN"), "{}", found.out);
+    assert!(found.out.contains("2 sequences, 1 finding: 1 not-a-number"), "{}", found.out);
+    let unipo = folder.run(&["lint", &fixture("unipo.json"), "--json"]);
+    assert_eq!(
+        rules(&unipo),
+        [("ratio-at-first-update".to_string(), Some(6)), ("returns-disagree".to_string(), Some(6))]
+    );
+    let trl =
+        folder.run(&["lint", &fixture("completions_00005.parquet"), "--field", "score=accuracy_reward", "--json"]);
+    assert_eq!(rules(&trl), [("tied-group".to_string(), None)]);
+    let many: String = (0..100).map(|_| "{\"old_log_probs\": [NaN]}\n").collect();
+    let found = lint(&folder, &many, &["--limit", "3"]);
+    assert_eq!((rules(&found).len(), &found.json().last().unwrap()["findings"]), (3, &100.into()));
+}

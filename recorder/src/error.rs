@@ -1,0 +1,80 @@
+//! Why a file was not read or written.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+/// What the functions of this crate return.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a file was not read or written; each names the file.
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum Error {
+    /// The operating system refused.
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// The file is not what it should be.
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1, where it is known.
+        line: Option<usize>,
+        /// The record, counted from 1, where it is known.
+        record: Option<usize>,
+        /// What was found, and what is wanted.
+        why: String,
+    },
+    /// There is nothing in it.
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A record that must not be written; the file was not touched.
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with the record.
+        why: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.into(), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Malformed { path, line, record, why } => {
+                write!(f, "{}", path.display())?;
+                if let Some(line) = line {
+                    write!(f, ", line {line}")?;
+                }
+                if let Some(record) = record {
+                    write!(f, ", record {record}")?;
+                }
+                write!(f, ": {why}")
+            }
+            Self::Empty { path } => write!(f, "{}: there is no record in it", path.display()),
+            Self::Refused { path, why } => write!(f, "{}: {why}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! An entropy history that is extended step by step.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    error::{Error, Result},
+    read::parse_history,
+    Resume, Survive,
+};
+
+const TAIL: &[u8] = b"\n]\n";
+
+/// The writer of one `entropy_history_<experiment>.json`; see the crate's documentation for how it stays whole.
+#[derive(Debug)]
+pub struct History {
+    path: PathBuf,
+    survive: Survive,
+    last_step: Option<u64>,
+    /// The copy that has the public name.
+    public: Copy,
+    /// The other one, once there was an append.
+    hidden: Option<Copy>,
+    /// What the hidden copy lacks.
+    missing: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Copy {
+    file: File,
+    /// Where the text after the last record begins.
+    end: u64,
+}
+
+impl History {
+    /// Opens a history, or begins it; one that another program wrote is taken as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`]; [`Error::Malformed`] if the file exists and is not a history.
+    pub fn open(path: &Path, survive: Survive, resume: Resume) -> Result<Self> {
+        let io = || Error::io(path);
+        for leftover in [beside(path, "hidden"), beside(path, "swap"), beside(path, "new")] {
+            if leftover.exists() {
+                fs::remove_file(&leftover).map_err(Error::io(&leftover))?;
+            }
+        }
+        if !path.exists() {
+            replace(path, b"[\n]\n", survive)?;
+        }
+        let mut bytes = fs::read(path).map_err(io())?;
+        let mut records = parse_history(path, &bytes)?;
+        if let Resume::At(step) = resume {
+            let kept = records.partition_point(|record| record.step < step);
+            if kept < records.len() {
+                records.truncate(kept);
+                bytes = b"[".to_vec();
+                for (index, record) in records.iter().enumerate() {
+                    bytes.extend(entry(record.step, record.entropy, &record.extra, index > 0));
+                }
+                bytes.extend(TAIL);
+                replace(path, &bytes, survive)?;
+            }
+        }
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(io())?;
+        let public = Copy { file, end: end_of_records(&bytes) as u64 };
+        let last_step = records.last().map(|record| record.step);
+        Ok(Self { path: path.into(), survive, last_step, public, hidden: None, missing: Vec::new() })
+    }
+
+    /// The step of the last record.
+    pub fn last_step(&self) -> Option<u64> {
+        self.last_step
+    }
+
+    /// Adds a record; `extra` follows `step` and `entropy` as further keys.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the step is not after the last one, the entropy is not finite, or `extra` has one of the two keys;
+    /// [`Error::Io`]. The public file then is as it was, or has the record.
+    pub fn append(&mut self, step: u64, entropy: f64, extra: &Map<String, Value>) -> Result<()> {
+        self.check(step, entropy, extra)?;
+        let record = entry(step, entropy, extra, self.last_step.is_some());
+        // whatever fails below, the hidden copy is not to be trusted
+        let hidden = self.hidden.take();
+        let mut hidden = match hidden {
+            Some(hidden) => hidden,
+            None => self.hidden_copy()?,
+        };
+        let mut text = std::mem::take(&mut self.missing);
+        text.extend(&record);
+        let (hidden_path, swap_path) = (beside(&self.path, "hidden"), beside(&self.path, "swap"));
+        hidden.extend(&text).and_then(|()| self.sync(&hidden.file)).map_err(Error::io(&hidden_path))?;
+        let linked = fs::hard_link(&self.path, &swap_path).is_ok();
+        fs::rename(&hidden_path, &self.path).map_err(Error::io(&self.path))?;
+        self.last_step = Some(step);
+        let previous = std::mem::replace(&mut self.public, hidden);
+        if linked && fs::rename(&swap_path, &hidden_path).is_ok() {
+            self.hidden = Some(previous);
+            self.missing = record;
+        }
+        if self.survive == Survive::PowerLoss {
+            // the next append changes the copy that bore the name until now: the rename must have arrived before
+            sync_folder(&self.path)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, step: u64, entropy: f64, extra: &Map<String, Value>) -> Result<()> {
+        let refused = |why| Err(Error::Refused { path: self.path.clone(), why });
+        match self.last_step {
+            Some(last) if step <= last => return refused(format!("step {step} does not come after step {last}")),
+            _ if !entropy.is_finite() => {
+                return refused(format!("step {step}: an entropy must be finite, got {entropy}"))
+            }
+            _ => {}
+        }
+        match ["step", "entropy"].iter().find(|key| extra.contains_key(**key)) {
+            Some(key) => refused(format!("step {step}: extra keys must not contain {key:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn hidden_copy(&mut self) -> Result<Copy> {
+        let path = beside(&self.path, "hidden");
+        let bytes = fs::read(&self.path).map_err(Error::io(&self.path))?;
+        let mut file = File::create(&path).map_err(Error::io(&path))?;
+        file.write_all(&bytes).map_err(Error::io(&path))?;
+        self.missing.clear();
+        Ok(Copy { file, end: self.public.end })
+    }
+
+    fn sync(&self, file: &File) -> std::io::Result<()> {
+        match self.survive {
+            Survive::Kill => Ok(()),
+            Survive::PowerLoss => file.sync_data(),
+        }
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        if self.hidden.is_some() {
+            // a file left behind is removed when the history is opened again
+            let _ = fs::remove_file(beside(&self.path, "hidden"));
+        }
+    }
+}
+
+impl Copy {
+    fn extend(&mut self, text: &[u8]) -> std::io::Result<()> {
+        self.file.set_len(self.end)?;
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(&[text, TAIL].concat())?;
+        self.end += text.len() as u64;
+        Ok(())
+    }
+}
+
+/// The text of a record, from the end of the one before it.
+fn entry(step: u64, entropy: f64, extra: &Map<String, Value>, follows: bool) -> Vec<u8> {
+    let mut text = if follows { ",\n  " } else { "\n  " }.to_string();
+    text += &format!("{{\"step\": {step}, \"entropy\": {}", Value::from(entropy));
+    for (key, value) in extra {
+        text += &format!(", {}: {value}", Value::from(key.as_str()));
+    }
+    text.push('}');
+    text.into_bytes()
+}
+
+/// Where the last record, or the opening bracket, ends; `bytes` is a JSON array.
+fn end_of_records(bytes: &[u8]) -> usize {
+    let bracket = bytes.iter().rposition(|&byte| byte == b']').unwrap_or(bytes.len());
+    let last = bytes[..bracket].iter().rposition(|byte| !byte.is_ascii_whitespace());
+    last.map_or(bracket, |last| last + 1)
+}
+
+/// A name in the same folder that no search for histories finds.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{suffix}"))
+}
+
+/// Writes a whole file under another name and gives it its own.
+pub(crate) fn replace(path: &Path, bytes: &[u8], survive: Survive) -> Result<()> {
+    let new = beside(path, "new");
+    let write = || {
+        let mut file = File::create(&new)?;
+        file.write_all(bytes)?;
+        if survive == Survive::PowerLoss {
+            file.sync_all()?;
+        }
+        fs::rename(&new, path)
+    };
+    write().map_err(Error::io(path))
+}
+
+/// Makes renames in the folder of `path` lasting, where folders can be synced.
+fn sync_folder(path: &Path) -> Result<()> {
+    if cfg!(unix) {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))?;
+    }
+    Ok(())
+}
