@@ -105,7 +105,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
     parser.add_argument("--only")
-    parser.add_argument("--budget", type=float, default=8.0, help="seconds per item and shape")
+    parser.add_argument("--budget", type=float, default=5.0, help="seconds per item and shape")
     parser.add_argument("--without-ours", action="store_true", help="idle workers of the peers would spin against ours")
     options = parser.parse_args()
     library = ours.Library(options.library)

@@ -21,6 +21,8 @@ pub(super) const TARGETS: [(&str, &str); 2] =
     [("Cortex-M4F", "thumbv7em-none-eabihf"), ("Cortex-M0", "thumbv6m-none-eabi")];
 pub(super) const FORMULAS: [&str; 3] = ["gae", "whiten", "ppo"];
 const PROGRAM: &str = "cost";
+/// In lock step an instruction takes a nanosecond of the emulated clock, and the timer of the board runs at 25 MHz.
+const INSTRUCTIONS_PER_TICK: f64 = 40.0;
 
 /// One program: with a formula, or without any.
 struct Cost {
@@ -58,11 +60,10 @@ fn cost(workspace: &Workspace, target: &str, formula: &str) -> Result<Cost> {
     let bytes = fs::read(&program).with_context(|| program.display().to_string())?;
     let (flash, ram) = flash_and_ram(&sections(&bytes)?);
     let mut qemu = qemu_arm(program.clone());
-    // one instruction takes one nanosecond of the emulated clock
     let printed = stdout_of(qemu.args(["-icount", "shift=0"]))?;
     let numbers: Vec<f64> = printed.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    let [tokens, ticks, known, known_ticks] = numbers[..] else { bail!("{PROGRAM} printed {printed:?}") };
-    Ok(Cost { flash, ram, stack: stack(&program)?, instructions: ticks * known / known_ticks / tokens })
+    let [tokens, ticks] = numbers[..] else { bail!("{PROGRAM} printed {printed:?}") };
+    Ok(Cost { flash, ram, stack: stack(&program)?, instructions: ticks * INSTRUCTIONS_PER_TICK / tokens })
 }
 
 /// How deep the stack went: the emulator logs the registers at every branch.

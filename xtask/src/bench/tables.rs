@@ -237,9 +237,14 @@ pub(super) fn embedded(records: &Records) -> String {
     head(&["machine", "formula", "flash, bytes", "static RAM, bytes", "stack, bytes", "instructions per token"]) + &text
 }
 
+/// The bounds, those that were not measured too if some were.
 pub(super) fn floors(records: &Records) -> String {
+    let floors = floors::floors(records);
+    if floors.iter().all(|floor| floor.value.is_none()) {
+        return String::new();
+    }
     let mut text = head(&["what", "bound", "measured", "reached"]);
-    for floor in floors::floors(records) {
+    for floor in floors {
         let side = if floor.at_least { "≥" } else { "≤" };
         let reached = floor.reached().map_or("not measured", |reached| if reached { "yes" } else { "**no**" });
         text += &row(&[floor.what, format!("{side} {}", short(floor.bound)), or_dash(floor.value), reached.into()]);
