@@ -44,7 +44,7 @@ pub(crate) fn machines() -> Vec<Machine> {
     }
     for (name, target) in [("Cortex-M4F", "thumbv7em-none-eabihf"), ("Cortex-M0 soft-float", "thumbv6m-none-eabi")] {
         machines.push(Machine::new(name, &[Need::Target(target), QEMU_ARM], move |workspace| {
-            let program = build_cortex_m(workspace, target, "fingerprints")?;
+            let program = build_cortex_m(workspace, target, "fingerprints", "")?;
             stdout_of(&mut qemu_arm(program))
         }));
     }
@@ -124,11 +124,12 @@ fn aarch64(workspace: &Workspace) -> Result<String> {
 }
 
 /// Builds a binary of `examples/cortex-m` as its profile says: for size.
-pub(crate) fn build_cortex_m(workspace: &Workspace, target: &str, program: &str) -> Result<PathBuf> {
+pub(crate) fn build_cortex_m(workspace: &Workspace, target: &str, program: &str, features: &str) -> Result<PathBuf> {
     let mut cargo = workspace.cargo_with_flags("", "cortex-m");
     // from its own folder: the lock file and the profile are its own
     cargo.current_dir(workspace.root.join("examples/cortex-m"));
     cargo.args(["build", "--quiet", "--locked", "--release", "--target", target, "--bin", program]);
+    cargo.args(["--features", features]);
     stdout_of(&mut cargo)?;
     Ok(workspace.target.join("xtask/cortex-m").join(target).join("release").join(program))
 }

@@ -1,6 +1,7 @@
 //! Builds, tests and serves tokenwise: `cargo xtask --help`.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod bits;
 mod fingerprints;
 mod golden;
@@ -27,6 +28,7 @@ cargo xtask COMMAND
 
   test         installs what is missing, then runs every tier of tests
   bits         compares the bits of every formula across machines and with the record
+  bench        measures speed, beside peers and the limits of the machine
   size         measures a training step on microcontrollers
   golden       writes what the formulas give for the golden inputs
   wasm         builds the WebAssembly package
@@ -52,6 +54,7 @@ fn command(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let (help, run): (&str, Run) = match name.as_str() {
         "test" => (test::HELP, test::test),
         "bits" => (bits::HELP, bits::bits),
+        "bench" => (bench::HELP, bench::bench),
         "size" => (size::HELP, size::size),
         "golden" => (golden::HELP, golden::golden),
         "wasm" => (wasm_build::HELP, wasm_build::wasm),

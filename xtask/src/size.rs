@@ -29,13 +29,10 @@ pub(crate) fn size(workspace: &Workspace, options: Options) -> Result<()> {
     for target in ["thumbv7em-none-eabihf", "thumbv6m-none-eabi"] {
         Need::Target(target).ensure(workspace)?;
         eprintln!("{target} …");
-        let program = build_cortex_m(workspace, target, PROGRAM)?;
+        let program = build_cortex_m(workspace, target, PROGRAM, "")?;
         let bytes = fs::read(&program).with_context(|| program.display().to_string())?;
         let sections = sections(&bytes)?;
-        let sum = |kind: fn(&Section) -> bool| -> u64 {
-            sections.iter().filter(|section| kind(section)).fold(0, |sum, section| sum + section.size)
-        };
-        let (flash, ram) = (sum(|section| section.in_flash), sum(|section| section.in_ram));
+        let (flash, ram) = flash_and_ram(&sections);
         println!("{target}: {flash} bytes of flash (limit {FLASH_LIMIT}), {ram} bytes of RAM besides the stack");
         for section in &sections {
             println!("    {:14} {:6}", section.name, section.size);
@@ -58,7 +55,15 @@ pub(crate) fn size(workspace: &Workspace, options: Options) -> Result<()> {
     Ok(())
 }
 
-struct Section {
+/// Bytes of both kinds of memory.
+pub(crate) fn flash_and_ram(sections: &[Section]) -> (u64, u64) {
+    let sum = |kind: fn(&Section) -> bool| -> u64 {
+        sections.iter().filter(|section| kind(section)).fold(0, |sum, section| sum + section.size)
+    };
+    (sum(|section| section.in_flash), sum(|section| section.in_ram))
+}
+
+pub(crate) struct Section {
     name: String,
     size: u64,
     in_flash: bool,
@@ -66,7 +71,7 @@ struct Section {
 }
 
 /// The sections that take memory; initialised data takes both kinds, since flash holds what RAM begins with.
-fn sections(bytes: &[u8]) -> Result<Vec<Section>> {
+pub(crate) fn sections(bytes: &[u8]) -> Result<Vec<Section>> {
     let file = object::File::parse(bytes)?;
     let mut found = Vec::new();
     for section in file.sections() {

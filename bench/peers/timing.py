@@ -1,0 +1,52 @@
+"""Medians of wall time, with everything that is compared measured in turns."""
+
+import gc
+import statistics
+import time
+
+SAMPLE = 2e-3  # a sample repeats its call until at least this has passed
+LEAST = 3  # samples of the slowest
+
+
+class Contestant:
+    """`call` is timed and returns what it made; `numbers` turns that into named numpy arrays, untimed."""
+
+    def __init__(self, name, call, numbers=None):
+        self.name, self.call, self.numbers = name, call, numbers
+        self.times, self.cpu, self.repeats, self.every, self.made = [], [], 1, 1, None
+
+    def once(self):
+        begin, cpu = time.perf_counter(), time.process_time()
+        for _ in range(self.repeats):
+            self.made = self.call()
+        wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
+        return wall / self.repeats, cpu / self.repeats
+
+
+def measure(contestants, budget):
+    """Fills `times`; contestants that take most of a round sit some rounds out."""
+    for contestant in contestants:
+        contestant.once()  # compiles, warms, allocates
+        once = max(contestant.once()[0], 1e-9)
+        contestant.repeats = max(1, int(-(-SAMPLE // once)))
+        contestant.every = max(1, int(once * contestant.repeats / (budget / 40)))
+    gc.disable()
+    begin, round_ = time.perf_counter(), 0
+    while time.perf_counter() - begin < budget or any(len(each.times) < LEAST for each in contestants):
+        late = time.perf_counter() - begin >= budget
+        for contestant in contestants:
+            if (late and len(contestant.times) >= LEAST) or (not late and round_ % contestant.every):
+                continue
+            wall, cpu = contestant.once()
+            contestant.times.append(wall * 1e3)
+            contestant.cpu.append(cpu * 1e3)
+        round_ += 1
+    gc.enable()
+
+
+def summary(contestant):
+    median = statistics.median(contestant.times)
+    return {
+        "who": contestant.name, "ms": median, "least": min(contestant.times), "samples": len(contestant.times),
+        "cpu": statistics.median(contestant.cpu) / median,
+    }

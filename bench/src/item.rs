@@ -1,0 +1,76 @@
+//! The names of what is measured.
+
+/// A formula, or a few of them in a row, over the tokens of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenItem {
+    /// Advantages (first output), returns (second), whitened advantages (third).
+    Gae,
+    /// Group-relative advantages of summed rewards, on every token.
+    Grpo,
+    /// Dual-clip loss with its metrics, and the gradient.
+    Ppo,
+    /// The five `analysis/…` numbers.
+    Analysis,
+    /// Discounted returns.
+    Returns,
+    /// The K3 estimate.
+    Kl,
+    /// Whitened advantages.
+    Whiten,
+    /// The chain: gradient (first output), whitened advantages (second), returns (third).
+    Step,
+}
+
+impl TokenItem {
+    /// All of them; the place in this list is the number by which other languages call an item.
+    pub const ALL: [Self; 8] =
+        [Self::Gae, Self::Grpo, Self::Ppo, Self::Analysis, Self::Returns, Self::Kl, Self::Whiten, Self::Step];
+
+    /// What `--only` calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gae => "gae",
+            Self::Grpo => "grpo",
+            Self::Ppo => "ppo",
+            Self::Analysis => "analysis",
+            Self::Returns => "returns",
+            Self::Kl => "kl",
+            Self::Whiten => "whiten",
+            Self::Step => "step",
+        }
+    }
+
+    /// Bytes that have to be read and written per slot, whatever the algorithm: inputs with the mask, and results.
+    pub const fn bytes(self) -> (usize, usize) {
+        match self {
+            Self::Gae => (9, 8),
+            Self::Grpo | Self::Returns | Self::Whiten => (5, 4),
+            Self::Ppo => (13, 4),
+            Self::Analysis => (13, 0),
+            Self::Kl => (9, 4),
+            Self::Step => (21, 12),
+        }
+    }
+}
+
+/// A formula over rows of logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogitsItem {
+    /// Log-probability of the chosen token, and entropy.
+    Forward,
+    /// The same, then the gradient of a loss of both.
+    Gradient,
+}
+
+impl LogitsItem {
+    /// All of them, as [`TokenItem::ALL`].
+    pub const ALL: [Self; 2] = [Self::Forward, Self::Gradient];
+
+    /// What `--only` calls it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "logits",
+            Self::Gradient => "logits-gradient",
+        }
+    }
+}
