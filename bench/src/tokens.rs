@@ -1,5 +1,7 @@
 //! A batch of token-wise numbers, and the formulas over it.
 
+use std::hint::black_box;
+
 use tokenwise::{
     advantage::{
         broadcast, discounted_returns, gae, group_relative, sequence_sums, whiten, GaeConfig, GaeInput, GaeOutput,
@@ -74,7 +76,12 @@ impl Tokens {
         }
         let slots = starts[sequences] as usize;
         let mut keep = vec![false; slots];
-        let zeros = || vec![0.0_f32; slots];
+        // written, not merely asked for: reading pages that were never written to is not what a trainer does
+        let zeros = || {
+            let mut zeros = black_box(vec![1.0_f32; slots]);
+            zeros.fill(0.0);
+            zeros
+        };
         let [mut rewards, mut values, mut log_probs] = [zeros(), zeros(), zeros()];
         let [mut old_log_probs, mut ref_log_probs, mut advantages] = [zeros(), zeros(), zeros()];
         for (&start, &length) in starts.iter().zip(&lengths) {
@@ -97,9 +104,7 @@ impl Tokens {
         };
         let groups = sequences.div_ceil(GROUP);
         let group_sizes = (0..groups).map(|group| (sequences - group * GROUP).min(GROUP) as u32).collect();
-        let mut out = [zeros(), zeros(), zeros()];
-        // pages never written to would be read and written at another speed
-        out.iter_mut().for_each(|out| out.fill(1.0));
+        let out = [zeros(), zeros(), zeros()];
         Ok(Self {
             batch: Batch::new(layout, Mask::new(keep))?,
             rewards,

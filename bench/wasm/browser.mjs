@@ -1,7 +1,8 @@
 // node browser.mjs FOLDER CHROMIUM: the measurements in a browser, one record a line.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { getPriority } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -24,10 +25,13 @@ const server = createServer(async (request, response) => {
 });
 await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
 
-const browser = await chromium.launch({
+const started = await chromium.launchServer({
   executablePath,
   args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
+// a session of its own: what was raised for us does not hold for it
+if (getPriority() < 0) await writeFile(`/proc/${started.process().pid}/autogroup`, '-10').catch(() => {});
+const browser = await chromium.connect(started.wsEndpoint());
 try {
   const page = await browser.newPage();
   page.on('console', (message) => console.error(message.text()));
@@ -54,5 +58,6 @@ try {
   });
 } finally {
   await browser.close();
+  await started.close();
   server.close();
 }
