@@ -22,6 +22,7 @@ impl Default for KlControlConfig {
 /// One of the controllers of the price of KL, with its state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[allow(clippy::large_enum_variant, reason = "there is no allocator to put the window behind a pointer")]
 pub enum KlControl {
     /// Never moves.
     Fixed(FixedKl),
