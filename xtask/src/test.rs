@@ -18,7 +18,7 @@ Installs what is missing (Rust targets, Debian packages, npm packages under targ
 printed is in target/xtask/TIER.log; the end of it is shown if the tier fails. A tier that cannot be had here (no root, no
 network) is skipped with the reason; with CI=true that is a failure.
 
-  --only TIER[,TIER]   only these, of: fmt, clippy, docs, tests, embedded, bits, wasm, gpu, browser
+  --only TIER[,TIER]   only these, of: fmt, clippy, docs, tests, speed, embedded, bits, wasm, gpu, browser
   --verbose            shows everything the tiers print
 ";
 
