@@ -131,7 +131,7 @@ test("the controllers go on from step to step, and clones go their own way", () 
   assert.equal(clone.beta, 0.75);
   assert.throws(() => linear.update(NaN), { code: "config", parameter: "kl" });
   assert.throws(() => new tokenwise.LinearKl({ learningRate: 0 }), { code: "config" });
-  assert.throws(() => new tokenwise.LinearKl({ rate: 1 }), { parameter: "config" });
+  assert.throws(() => new tokenwise.LinearKl({ rate: 1 }), { parameter: "rate" });
 
   const budget = new tokenwise.EntropyBudget({ learningRate: 0.5, source: { kind: "warm-up", steps: 1, rho: 0.5 } });
   const warm = budget.update({ step: 0, whSum: 8, tokenCount: 4 });
