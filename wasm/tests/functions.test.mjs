@@ -138,7 +138,7 @@ test("the controllers go on from step to step, and clones go their own way", () 
   assert.deepEqual([warm.lambda, warm.budget, warm.warmUpFinished], [0, null, true]);
   const report = budget.update({ step: 1, whSum: 6, tokenCount: 4 });
   assert.deepEqual([report.lambda, report.budget, report.usageRatio, budget.lambda], [0.25, 4, 1.5, 0.25]);
-  assert.throws(() => budget.update({ step: 2, whSum: 6, tokenCount: 0 }), { code: "config", parameter: "token_count" });
+  assert.throws(() => budget.update({ step: 2, whSum: 6, tokenCount: 0 }), { code: "config", parameter: "tokenCount" });
 });
 
 test("the dual game measures a batch and moves both prices", () => {
