@@ -76,7 +76,8 @@ impl<R: Real> VocabRow<R> {
         let mut least_of_all = R::infinity();
         let mut block = Block::new();
         for logits in logits.chunks(BLOCK) {
-            let (least, largest) = block.load(logits, scale);
+            block.load(logits, scale);
+            let (least, largest) = block.range();
             if largest > row.max {
                 row.raise_max(largest);
             }
@@ -113,7 +114,7 @@ impl<R: Real> VocabRow<R> {
     }
 }
 
-/// Up to [`BLOCK`] entries of a row as `z`, the rest 0.
+/// Up to [`BLOCK`] entries of a row as `z`, the rest filled up.
 pub(crate) struct Block<R> {
     z: [[R; CHUNK]; BLOCK / CHUNK],
     len: usize,
@@ -124,27 +125,29 @@ impl<R: Real> Block<R> {
         Self { z: [[R::zero(); CHUNK]; BLOCK / CHUNK], len: 0 }
     }
 
-    /// Gives the least and the largest z; NaN is neither. `logits` are at least one and at most a block.
+    /// `logits` are at least one and at most a block.
     #[inline(always)]
-    pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) -> (R, R) {
-        let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
-        self.len = logits.len().min(BLOCK);
-        let whole = self.len / RANGE * RANGE;
+    pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
         let all = self.z.as_flattened_mut();
-        for (z, logits) in all.chunks_exact_mut(RANGE).zip(logits.chunks_exact(RANGE)) {
+        for (z, logit) in all.iter_mut().zip(logits) {
+            *z = logit.load() * scale;
+        }
+        self.len = logits.len().min(BLOCK);
+        // a repeated entry changes neither the least nor the largest
+        let first = all[0];
+        all[self.len..].fill(first);
+    }
+
+    /// The least and the largest z; NaN is neither.
+    #[inline(always)]
+    fn range(&self) -> (R, R) {
+        let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
+        for z in self.z.as_flattened().chunks_exact(RANGE) {
             for lane in 0..RANGE {
-                let x = logits[lane].load() * scale;
-                z[lane] = x;
-                least[lane] = if x < least[lane] { x } else { least[lane] };
-                largest[lane] = if x > largest[lane] { x } else { largest[lane] };
+                least[lane] = if z[lane] < least[lane] { z[lane] } else { least[lane] };
+                largest[lane] = if z[lane] > largest[lane] { z[lane] } else { largest[lane] };
             }
         }
-        for (lane, (z, logit)) in all[whole..].iter_mut().zip(&logits[whole..]).enumerate() {
-            *z = logit.load() * scale;
-            least[lane] = if *z < least[lane] { *z } else { least[lane] };
-            largest[lane] = if *z > largest[lane] { *z } else { largest[lane] };
-        }
-        all[self.len..].fill(R::zero());
         let mut half = RANGE / 2;
         while half > 0 {
             for lane in 0..half {
