@@ -18,8 +18,15 @@ use crate::{layout::Row, real::Real};
 pub(crate) const LANES: usize = 16;
 /// Slots whose sum is taken in plain `f64` lanes before it enters the compensated sum.
 const BLOCK: usize = 1024;
-/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`].
-const CHUNK: usize = 64;
+/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`]. Changes no bit: many where there are vectors, so that
+/// the loop over them is not unrolled before it is vectorised, few where memory is short and missing slots cost time.
+pub(crate) const CHUNK: usize = {
+    if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32")) {
+        64
+    } else {
+        LANES
+    }
+};
 
 /// A compensated (Neumaier) sum in `f64`.
 #[derive(Clone, Copy, Debug, Default)]

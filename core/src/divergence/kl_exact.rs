@@ -156,11 +156,11 @@ impl<R: Real> Pair<R> {
     #[inline(always)]
     fn divergence<L: Logit<Compute = R>>(&self, logits: &[L], ref_logits: &[L]) -> f64 {
         let mut sum = Sum::default();
-        let (mut block, mut ref_block, mut terms) = (Block::new(), Block::new(), [[R::zero(); BLOCK]; 1]);
+        let (mut block, mut ref_block) = (Block::new(), Block::new());
         for (logits, ref_logits) in logits.chunks(BLOCK).zip(ref_logits.chunks(BLOCK)) {
             block.load(logits, self.scale);
             ref_block.load(ref_logits, self.scale);
-            let [part] = block_sums([&block, &ref_block], &mut terms, self);
+            let [part] = block_sums([&block, &ref_block], self);
             sum.add(part);
         }
         sum.value()

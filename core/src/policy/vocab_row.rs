@@ -11,7 +11,7 @@ use crate::{
     layout::Batch,
     math::{exp, ln},
     real::Real,
-    reduce::{tree, LANES},
+    reduce::{tree, CHUNK, LANES},
 };
 
 /// Entries per block: few enough that `f32` lanes add only 32 terms each.
@@ -74,7 +74,7 @@ impl<R: Real> VocabRow<R> {
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
         let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
-        let (mut block, mut terms) = (Block::new(), [[R::zero(); BLOCK]; N]);
+        let mut block = Block::new();
         for logits in logits.chunks(BLOCK) {
             block.load(logits, scale);
             let (least, largest) = block.range();
@@ -83,11 +83,8 @@ impl<R: Real> VocabRow<R> {
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let sums = if least - max >= R::NEAR {
-                block_sums([&block], &mut terms, &Near(max))
-            } else {
-                block_sums([&block], &mut terms, &Far(max))
-            };
+            let sums: [f64; N] =
+                if least - max >= R::NEAR { block_sums([&block], &Near(max)) } else { block_sums([&block], &Far(max)) };
             // a block of nothing but −inf before any finite entry: −inf − (−inf) is NaN, yet it counts 0
             if max == R::neg_infinity() && logits.iter().all(|logit| logit.load() == R::neg_infinity()) {
                 continue;
@@ -119,33 +116,33 @@ impl<R: Real> VocabRow<R> {
 
 /// Up to [`BLOCK`] entries of a row as `z`, the rest filled up.
 pub(crate) struct Block<R> {
-    z: [R; BLOCK],
+    z: [[R; CHUNK]; BLOCK / CHUNK],
     len: usize,
 }
 
 impl<R: Real> Block<R> {
     pub(crate) fn new() -> Self {
-        Self { z: [R::zero(); BLOCK], len: 0 }
+        Self { z: [[R::zero(); CHUNK]; BLOCK / CHUNK], len: 0 }
     }
 
     /// `logits` are at least one and at most a block.
     #[inline(always)]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
-        for (z, logit) in self.z.iter_mut().zip(logits) {
+        let all = self.z.as_flattened_mut();
+        for (z, logit) in all.iter_mut().zip(logits) {
             *z = logit.load() * scale;
         }
         self.len = logits.len().min(BLOCK);
         // a repeated entry changes neither the least nor the largest
-        let first = self.z[0];
-        self.z[self.len..].fill(first);
+        let first = all[0];
+        all[self.len..].fill(first);
     }
 
     /// The least and the largest z; NaN is neither.
     #[inline(always)]
     fn range(&self) -> (R, R) {
-        // more lanes than elsewhere: a loop over so many is not unrolled before it is vectorised
         let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
-        for z in self.z.chunks_exact(RANGE) {
+        for z in self.z.as_flattened().chunks_exact(RANGE) {
             for lane in 0..RANGE {
                 least[lane] = if z[lane] < least[lane] { z[lane] } else { least[lane] };
                 largest[lane] = if z[lane] > largest[lane] { z[lane] } else { largest[lane] };
@@ -198,24 +195,27 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
 #[inline(always)]
 pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     blocks: [&Block<R>; INS],
-    terms: &mut [[R; BLOCK]; N],
     of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
-    for i in 0..BLOCK {
-        let term = of.of(array::from_fn(|b| blocks[b].z[i]));
-        (0..N).for_each(|n| terms[n][i] = term[n]);
-    }
-    let mut sums = [0.0; N];
-    for (sum, terms) in sums.iter_mut().zip(terms) {
-        // +0 changes no lane: none is ever −0
-        terms[blocks[0].len..].fill(R::zero());
-        let mut lanes = [R::zero(); LANES];
-        for terms in terms.chunks_exact(LANES) {
-            (0..LANES).for_each(|lane| lanes[lane] += terms[lane]);
+    let (mut lanes, mut terms) = ([[R::zero(); LANES]; N], [[R::zero(); CHUNK]; N]);
+    for chunk in 0..blocks[0].len.div_ceil(CHUNK) {
+        let z: [&[R; CHUNK]; INS] = array::from_fn(|b| &blocks[b].z[chunk]);
+        for i in 0..CHUNK {
+            let term = of.of(array::from_fn(|b| z[b][i]));
+            (0..N).for_each(|n| terms[n][i] = term[n]);
         }
-        *sum = tree(lanes).widen();
+        let live = CHUNK.min(blocks[0].len - chunk * CHUNK);
+        for (lanes, terms) in lanes.iter_mut().zip(&mut terms) {
+            // +0 changes no lane: none is ever −0
+            terms[live..].fill(R::zero());
+            let mut sums = *lanes;
+            for terms in terms.chunks_exact(LANES) {
+                (0..LANES).for_each(|lane| sums[lane] += terms[lane]);
+            }
+            *lanes = sums;
+        }
     }
-    sums
+    lanes.map(|lanes| tree(lanes).widen())
 }
 
 /// The checks that all functions of logits share; gives 1/τ.

@@ -39,12 +39,12 @@ pub(crate) const KERNELS: [Kernel; 20] = [
     Kernel { name: "kl_estimate k1/f32", limit: 3.3, slots: TOKENS, run: |calls| kl::<f32>(KlEstimator::K1, calls) },
     Kernel { name: "kl_estimate k3/f32", limit: 12.0, slots: TOKENS, run: |calls| kl::<f32>(KlEstimator::K3, calls) },
     Kernel { name: "kl_gradient k3/f32", limit: 13.0, slots: TOKENS, run: kl_slope::<f32> },
-    Kernel { name: "logits/f32", limit: 10.5, slots: ENTRIES, run: |calls| logits(|x| x as f32, calls) },
-    Kernel { name: "logits/f64", limit: 24.0, slots: ENTRIES, run: |calls| logits(|x| x, calls) },
-    Kernel { name: "logits/bf16", limit: 10.7, slots: ENTRIES, run: |calls| logits(half::bf16::from_f64, calls) },
-    Kernel { name: "logits/f16", limit: 13.0, slots: ENTRIES, run: |calls| logits(half::f16::from_f64, calls) },
-    Kernel { name: "logits_gradient/f32", limit: 18.0, slots: ENTRIES, run: |calls| slopes(|x| x as f32, calls) },
-    Kernel { name: "logits_gradient/f64", limit: 46.0, slots: ENTRIES, run: |calls| slopes(|x| x, calls) },
+    Kernel { name: "logits/f32", limit: 8.6, slots: ENTRIES, run: |calls| logits(|x| x as f32, calls) },
+    Kernel { name: "logits/f64", limit: 22.7, slots: ENTRIES, run: |calls| logits(|x| x, calls) },
+    Kernel { name: "logits/bf16", limit: 8.9, slots: ENTRIES, run: |calls| logits(half::bf16::from_f64, calls) },
+    Kernel { name: "logits/f16", limit: 10.7, slots: ENTRIES, run: |calls| logits(half::f16::from_f64, calls) },
+    Kernel { name: "logits_gradient/f32", limit: 16.0, slots: ENTRIES, run: |calls| slopes(|x| x as f32, calls) },
+    Kernel { name: "logits_gradient/f64", limit: 41.5, slots: ENTRIES, run: |calls| slopes(|x| x, calls) },
 ];
 
 /// Numbers without a pattern, between `low` and `high`.
