@@ -125,7 +125,7 @@ pub(crate) struct Metrics {
     /// Whose metrics, by whose conventions
     #[arg(long, default_value = "verl-0.9.1", value_parser = profile())]
     pub(crate) profile: Profile,
-    /// Also name what this one would report instead
+    /// Also tell what comes out differently under this one, by how much, where and why
     #[arg(long, value_name = "PROFILE", value_parser = profile())]
     pub(crate) diff: Option<Profile>,
     /// The clip range ε below and above 1
@@ -134,7 +134,22 @@ pub(crate) struct Metrics {
     /// The same above
     #[arg(long, default_value_t = 0.2)]
     pub(crate) clip_high: f64,
-    /// One JSON object a batch
+    /// The coefficient of the KL loss in verl's actor/loss; by default verl's own
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) kl_coefficient: Option<f64>,
+    /// The coefficient of the entropy bonus; by default there is none
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) entropy_coefficient: Option<f64>,
+    /// Correct for the sampler (needs rollout_log_probs); TRL always does
+    #[arg(long)]
+    pub(crate) correct: bool,
+    /// The most tokens a response could have: with it the shares that were cut are printed
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_response: Option<u32>,
+    /// The same of the prompt
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) max_prompt: Option<u32>,
+    /// One JSON object a batch, and one for all of them if there are several
     #[arg(long)]
     pub(crate) json: bool,
 }

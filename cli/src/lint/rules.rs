@@ -10,13 +10,15 @@ use crate::{
 };
 
 /// Inputs before what is computed from them, so that the first one with a fault is its origin.
-const ORDER: [Column; 10] = [
+const ORDER: [Column; 12] = [
     Column::RolloutLogProbs,
     Column::OldLogProbs,
     Column::RefLogProbs,
     Column::LogProbs,
+    Column::OldEntropies,
     Column::Entropies,
     Column::Values,
+    Column::Predictions,
     Column::Scores,
     Column::Rewards,
     Column::Advantages,

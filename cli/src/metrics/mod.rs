@@ -1,8 +1,12 @@
 //! `tokenwise metrics`: what a trainer would log for a file of rollouts.
 
-mod found;
-mod keys;
+mod diff;
+mod inputs;
+mod merge;
+mod names;
+mod paper;
 mod report;
+mod sets;
 
 use serde_json::{json, Map, Value};
 use tokenwise::Profile;
@@ -13,81 +17,156 @@ use crate::{
     output::{count, print},
     rollout::{read, Rollouts},
 };
-use found::{Clip, Found};
-use report::{Spread, Tally};
+use diff::{AllDiffer, Comparer, Differs};
+use inputs::Inputs;
+use merge::Merged;
+use names::Compared;
+use sets::Entry;
 
-pub(crate) fn run(options: &Metrics) -> Result<()> {
-    let clip = clip(options)?;
-    let mut mine = Tally::default();
-    let mut theirs = Tally::default();
-    let mut batches = 0_u64;
-    let (mut sequences, mut tokens, mut steps) = (0, 0, 0_u64);
-    read(&options.reading, &mut |rollouts| {
-        let entries = keys::entries(&found(rollouts, options.profile, clip, &options.reading.file)?, options.profile);
-        let others = match options.diff {
-            Some(other) => keys::entries(&found(rollouts, other, clip, &options.reading.file)?, other),
-            None => Vec::new(),
-        };
-        batches += 1;
-        sequences += rollouts.rows.len() as u64;
-        tokens += rollouts.tokens() as u64;
-        steps += u64::from(rollouts.rows.first().is_some_and(|row| row.step.is_some()));
-        if options.json {
-            print(&line(rollouts, options, &entries, &others))?;
-        }
-        mine.add(&entries);
-        theirs.add(&others);
-        Ok(())
-    })?;
-    if options.json {
-        return Ok(());
-    }
-    let spread = if batches > 1 { Spread::Batches } else { Spread::One };
-    let what = if steps > 0 { "step" } else { "batch" };
-    let mut text = format!(
-        "{} · {} · {} · {}\n",
-        options.profile.name(),
-        count(sequences, "sequence"),
-        count(tokens, "token"),
-        count(batches, what)
-    );
-    if batches > 1 && steps == 0 {
-        text += "The file names no steps and was cut into batches; see --batch-tokens.\n";
-    }
-    text += "\n";
-    match options.diff {
-        None => text += &mine.table(spread),
-        Some(other) => text += &report::difference(&mine, &theirs, options.profile, other),
-    }
-    print(&text)
+/// How several batches become one, for people.
+const RULE: &str = "Merged by verl's rule for micro-batches: keys with \"max\" or \"min\" by that, totals of the loss by their sum, the others by their mean.\n";
+
+/// What was seen of the file.
+#[derive(Debug, Default)]
+struct Seen {
+    mine: Merged,
+    theirs: Merged,
+    differ: AllDiffer,
+    batches: u64,
+    steps: u64,
+    sequences: u64,
+    tokens: u64,
 }
 
-fn clip(options: &Metrics) -> Result<Clip> {
+/// What the other framework makes of a batch.
+struct Other {
+    profile: Profile,
+    entries: Vec<Entry>,
+    results: Option<Vec<Differs>>,
+}
+
+pub(crate) fn run(options: &Metrics) -> Result<()> {
+    check(options)?;
+    let mut seen = Seen::default();
+    let mut comparer = Comparer::default();
+    read(&options.reading, &mut |rollouts| {
+        let failed = |error| Failure::input(&options.reading.file, error);
+        let inputs = Inputs::new(rollouts).map_err(failed)?;
+        let entries = sets::entries(&inputs, options.profile, options).map_err(failed)?;
+        let other = match options.diff {
+            Some(profile) => Some(Other {
+                profile,
+                entries: sets::entries(&inputs, profile, options).map_err(failed)?,
+                results: comparer.run(&inputs, [options.profile, profile], options).map_err(failed)?,
+            }),
+            None => None,
+        };
+        seen.add(rollouts, &entries, other.as_ref()).map_err(failed)?;
+        if options.json {
+            print(&line(rollouts, options.profile, &entries, other.as_ref()))?;
+        }
+        Ok(())
+    })?;
+    match options.json {
+        true if seen.batches > 1 => print(&seen.line(options.profile)),
+        true => Ok(()),
+        false => print(&seen.text(options)),
+    }
+}
+
+fn check(options: &Metrics) -> Result<()> {
+    let coefficient = |x: Option<f64>| x.unwrap_or(0.0);
     for (name, x) in [("--clip-low", options.clip_low), ("--clip-high", options.clip_high)] {
         if !(x.is_finite() && x >= 0.0) {
             return Err(Failure::usage(format!("{name}: expected a number of at least 0, got {x}")));
         }
     }
-    Ok(Clip { low: options.clip_low, high: options.clip_high })
+    for (name, x) in [
+        ("--kl-coefficient", coefficient(options.kl_coefficient)),
+        ("--entropy-coefficient", coefficient(options.entropy_coefficient)),
+    ] {
+        if !x.is_finite() {
+            return Err(Failure::usage(format!("{name}: expected a finite number, got {x}")));
+        }
+    }
+    Ok(())
 }
 
-fn found(rollouts: &Rollouts, profile: Profile, clip: Clip, path: &std::path::Path) -> Result<Found> {
-    Found::of(rollouts, profile, clip).map_err(|error| Failure::input(path, error))
+impl Seen {
+    fn add(&mut self, rollouts: &Rollouts, entries: &[Entry], other: Option<&Other>) -> tokenwise::Result<()> {
+        self.batches += 1;
+        self.sequences += rollouts.rows.len() as u64;
+        self.tokens += rollouts.tokens() as u64;
+        self.steps += u64::from(rollouts.rows.first().is_some_and(|row| row.step.is_some()));
+        self.mine.add(entries)?;
+        if let Some(other) = other {
+            self.theirs.add(&other.entries)?;
+            other.results.iter().for_each(|results| self.differ.add(results));
+        }
+        Ok(())
+    }
+
+    /// All batches as JSON.
+    fn line(&self, profile: Profile) -> String {
+        let rules: Map<String, Value> = self.mine.0.iter().map(|line| (line.key.into(), line.rule().into())).collect();
+        let line = json!({
+            "batches": self.batches, "sequences": self.sequences, "tokens": self.tokens, "profile": profile.name(),
+            "metrics": object(&self.mine.entries()), "merged_by": rules,
+        });
+        format!("{line}\n")
+    }
+
+    fn text(self, options: &Metrics) -> String {
+        let what = if self.steps > 0 { "step" } else { "batch" };
+        let mut text = format!(
+            "{} · {} · {} · {}\n",
+            options.profile.name(),
+            count(self.sequences, "sequence"),
+            count(self.tokens, "token"),
+            count(self.batches, what)
+        );
+        if self.batches > 1 && self.steps == 0 {
+            text += "The file names no steps and was cut into batches; see --batch-tokens.\n";
+        }
+        if self.batches > 1 {
+            text += RULE;
+        }
+        text += "\n";
+        let Some(other) = options.diff else { return text + &report::metrics(&self.mine, self.batches) };
+        let profiles = [options.profile, other];
+        text += &report::keys([&self.mine, &self.theirs], profiles);
+        text + "\n" + &self.differ.table(profiles, self.batches > 1)
+    }
 }
 
-fn line(rollouts: &Rollouts, options: &Metrics, entries: &[keys::Entry], others: &[keys::Entry]) -> String {
-    let object = |entries: &[keys::Entry]| -> Map<String, Value> {
-        entries.iter().map(|entry| (entry.key.to_string(), Value::from(entry.value))).collect()
-    };
+fn object(entries: &[Entry]) -> Map<String, Value> {
+    entries.iter().map(|(key, value)| (key.to_string(), Value::from(*value))).collect()
+}
+
+fn line(rollouts: &Rollouts, profile: Profile, entries: &[Entry], other: Option<&Other>) -> String {
     let mut line = json!({
         "step": rollouts.rows.first().and_then(|row| row.step),
         "sequences": rollouts.rows.len(),
         "tokens": rollouts.tokens(),
-        "profile": options.profile.name(),
+        "profile": profile.name(),
         "metrics": object(entries),
     });
-    if let Some(other) = options.diff {
-        line["diff"] = json!({ "profile": other.name(), "metrics": object(others) });
+    if let Some(other) = other {
+        let found = Compared::of([entries, &other.entries], [profile, other.profile]);
+        let differ: Vec<Value> = found
+            .differ
+            .iter()
+            .map(|[(a, x), (b, y)]| json!({ "keys": [a, b], "values": [x, y], "difference": (x - y).abs() }))
+            .collect();
+        let results = other.results.as_ref();
+        line["diff"] = json!({
+            "profile": other.profile.name(),
+            "metrics": object(&other.entries),
+            "differ": differ,
+            "only_here": found.only[0],
+            "only_there": found.only[1],
+            "results": results.map(|found| found.iter().map(Differs::json).collect::<Vec<_>>()),
+        });
     }
     format!("{line}\n")
 }

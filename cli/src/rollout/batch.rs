@@ -1,7 +1,5 @@
 //! The sequences of one batch, column by column.
 
-use tokenwise::{Batch, Layout, Mask};
-
 use super::fields::{Column, Field, COLUMNS};
 
 /// Sequences that are judged together: those of one step, or as many as fit.
@@ -25,6 +23,7 @@ pub(crate) struct Row {
     pub(crate) truncated: Option<bool>,
     pub(crate) first_update: bool,
     pub(crate) length: Option<f64>,
+    pub(crate) prompt_length: Option<f64>,
 }
 
 impl Rollouts {
@@ -51,11 +50,6 @@ impl Rollouts {
     /// The slots of a sequence.
     pub(crate) fn slots(&self, row: usize) -> std::ops::Range<usize> {
         self.offsets[row] as usize..self.offsets[row + 1] as usize
-    }
-
-    /// As the formulas take it.
-    pub(crate) fn batch(&self) -> tokenwise::Result<Batch<'_>> {
-        Batch::new(Layout::packed(&self.offsets)?, Mask::new(self.kept()))
     }
 
     /// Where numbers of a column are added.

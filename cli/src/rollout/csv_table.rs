@@ -90,7 +90,9 @@ fn token(
             }
             Some(Field::Mask) => push_mask(number(cell).ok_or_else(wrong)?, feeder)?,
             Some(field @ (Field::Prompt | Field::Group)) if first => scalar(feeder, *field, &Value::from(cell))?,
-            Some(field @ (Field::Score | Field::Step | Field::Truncated | Field::Length)) if !cell.is_empty() => {
+            Some(field @ (Field::Score | Field::Step | Field::Truncated | Field::Length | Field::PromptLength))
+                if !cell.is_empty() =>
+            {
                 feeder.scalar(*field, number(cell).ok_or_else(wrong)?);
             }
             _ => {}

@@ -49,6 +49,7 @@ struct Record {
     truncated: Vec<f64>,
     first_update: bool,
     long: Vec<f64>,
+    prompt_long: Vec<f64>,
     any: bool,
 }
 
@@ -111,6 +112,7 @@ impl<'a> Feeder<'a> {
             Field::Group => record.groups.push(x.to_bits()),
             Field::Truncated => record.truncated.push(x),
             Field::Length => record.long.push(x),
+            Field::PromptLength => record.prompt_long.push(x),
             Field::FirstUpdate => record.first_update = x != 0.0,
             _ => return,
         }
@@ -190,6 +192,7 @@ impl<'a> Feeder<'a> {
             truncated: one(&record.truncated, index).map(|x| x != 0.0),
             first_update: record.first_update || inherited.first_update,
             length: one(&record.long, index),
+            prompt_length: one(&record.prompt_long, index),
         });
         self.batch.close(&lengths, &touched, rows)?;
         self.sequences += lengths.len() as u64;

@@ -15,9 +15,11 @@ pub(crate) enum Column {
     Rewards,
     Scores,
     Entropies,
+    OldEntropies,
+    Predictions,
 }
 
-pub(crate) const COLUMNS: usize = 10;
+pub(crate) const COLUMNS: usize = 12;
 
 /// What a field of a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +38,10 @@ pub(crate) enum Field {
     Truncated,
     /// Whether it is the first update after sampling.
     FirstUpdate,
-    /// Tokens of the response, where there is nothing per token.
+    /// Tokens of the response.
     Length,
+    /// Tokens of the prompt.
+    PromptLength,
     /// Which sequence a row of a table with one token a row belongs to.
     Sequence,
     /// An object whose fields belong to the one around it.
@@ -47,11 +51,12 @@ pub(crate) enum Field {
 }
 
 use Column::{
-    Advantages, Entropies, LogProbs, OldLogProbs, RefLogProbs, Returns, Rewards, RolloutLogProbs, Scores, Values,
+    Advantages, Entropies, LogProbs, OldEntropies, OldLogProbs, Predictions, RefLogProbs, Returns, Rewards,
+    RolloutLogProbs, Scores, Values,
 };
 
 /// Our name first, then those of others.
-pub(crate) const NAMES: [(Field, &[&str]); 21] = [
+pub(crate) const NAMES: [(Field, &[&str]); 24] = [
     (Field::Column(LogProbs), &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps"]),
     (Field::Column(OldLogProbs), &["old_log_probs", "old_logprobs", "old_log_prob", "old_per_token_logps"]),
     (Field::Column(RefLogProbs), &["ref_log_probs", "ref_logprobs", "ref_log_prob", "ref_per_token_logps"]),
@@ -64,7 +69,9 @@ pub(crate) const NAMES: [(Field, &[&str]); 21] = [
     (Field::Column(Values), &["values"]),
     (Field::Column(Rewards), &["rewards", "token_level_rewards", "token_rewards"]),
     (Field::Column(Scores), &["token_level_scores", "token_scores"]),
-    (Field::Column(Entropies), &["entropies", "entropys", "token_entropies"]),
+    (Field::Column(Entropies), &["entropies", "token_entropies"]),
+    (Field::Column(OldEntropies), &["old_entropies", "entropys"]),
+    (Field::Column(Predictions), &["predictions", "new_values", "vpreds"]),
     (Field::Mask, &["mask", "response_mask", "loss_mask", "completion_mask", "action_mask"]),
     (Field::Score, &["score", "scores", "reward"]),
     (Field::Step, &["step", "global_step"]),
@@ -73,6 +80,7 @@ pub(crate) const NAMES: [(Field, &[&str]); 21] = [
     (Field::Truncated, &["truncated", "is_truncated"]),
     (Field::FirstUpdate, &["first_update", "is_first_step_after_rollout_phase"]),
     (Field::Length, &["response_length", "completion_length", "num_tokens"]),
+    (Field::PromptLength, &["prompt_length", "prompt_len"]),
     (Field::Sequence, &["sequence", "sequence_id"]),
     (Field::Inside, &["tokens", "token_data"]),
     (Field::List, &["entries", "prompts", "responses", "rollouts", "samples", "sequences", "records", "data"]),
@@ -118,8 +126,20 @@ impl Field {
 }
 
 impl Column {
-    pub(crate) const ALL: [Self; COLUMNS] =
-        [LogProbs, OldLogProbs, RefLogProbs, RolloutLogProbs, Advantages, Returns, Values, Rewards, Scores, Entropies];
+    pub(crate) const ALL: [Self; COLUMNS] = [
+        LogProbs,
+        OldLogProbs,
+        RefLogProbs,
+        RolloutLogProbs,
+        Advantages,
+        Returns,
+        Values,
+        Rewards,
+        Scores,
+        Entropies,
+        OldEntropies,
+        Predictions,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         Field::Column(self).name()

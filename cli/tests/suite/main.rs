@@ -7,3 +7,4 @@ mod entropy;
 mod explain;
 mod lint;
 mod metrics;
+mod sets;

@@ -6,11 +6,13 @@ use serde_json::{json, Map, Value};
 
 use crate::command::{fixture, Folder};
 
-fn metrics(folder: &Folder, file: &str, more: &[&str]) -> Vec<Value> {
-    folder.run(&[&["metrics", file, "--json"], more].concat()).done().json()
+/// One line a batch.
+pub(crate) fn metrics(folder: &Folder, file: &str, more: &[&str]) -> Vec<Value> {
+    let lines = folder.run(&[&["metrics", file, "--json"], more].concat()).done().json();
+    lines.into_iter().filter(|line| line.get("batches").is_none()).collect()
 }
 
-fn rows() -> Vec<Map<String, Value>> {
+pub(crate) fn rows() -> Vec<Map<String, Value>> {
     let text = fs::read_to_string(fixture("rollouts.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -61,7 +63,7 @@ fn every_kind_of_file_gives_the_same_numbers() {
     assert_eq!((&wanted[0]["step"], &wanted[0]["sequences"], &wanted[0]["tokens"]), (&1.into(), &2.into(), &6.into()));
     assert_eq!(wanted[0]["metrics"]["critic/score/mean"], 0.5);
     assert_eq!(wanted[0]["metrics"]["response_length/mean"], 2.5);
-    assert_eq!(wanted[0]["metrics"]["actor/entropy"].as_f64().map(|x| (x * 1e6).round()), Some(1_050_000.0));
+    assert_eq!(wanted[0]["metrics"]["actor/entropy_loss"].as_f64().map(|x| (x * 1e6).round()), Some(1_050_000.0));
     folder.file("list.json", json!(rows).to_string());
     folder.file("nested.json", json!({"about": [1, {"x": 2}], "step": 1, "samples": rows}).to_string());
     let column = |name: &str| json!(rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>());
@@ -133,25 +135,11 @@ fn numbers_are_those_of_the_formulas() {
 }
 
 #[test]
-fn a_table_names_what_another_framework_would_report() {
-    let folder = Folder::new("diff");
-    let done =
-        folder.run(&["metrics", &fixture("rollouts.jsonl"), "--profile", "verl-0.9.1", "--diff", "trl-1.16"]).done();
-    for words in ["critic/score/mean", "reward_std", "clip_ratio/region_mean", "not logged", "Conventions that differ"]
-    {
-        assert!(done.out.contains(words), "{words}: {}", done.out);
-    }
-    let line = &metrics(&folder, &fixture("rollouts.jsonl"), &["--diff", "openrlhf-0.11"])[0];
-    assert_eq!(line["diff"]["profile"], "openrlhf-0.11");
-    assert_eq!(line["diff"]["metrics"]["train/reward"], 0.5);
-}
-
-#[test]
 fn files_of_others_are_read_as_they_are() {
     let folder = Folder::new("others");
     let verl = &metrics(&folder, &fixture("7.jsonl"), &["--profile", "trl-1.16"])[0];
     assert_eq!((&verl["step"], &verl["sequences"], &verl["tokens"]), (&7.into(), &4.into(), &0.into()));
-    assert_eq!(verl["metrics"]["reward"], Value::Null, "one score is NaN");
+    assert_eq!(verl["metrics"]["reward"].as_f64().map(|x| (x * 3e6).round()), Some(2e6), "a NaN is no score to TRL");
     let trl = &metrics(
         &folder,
         &fixture("completions_00005.parquet"),
@@ -194,4 +182,14 @@ fn batches_are_steps_or_as_many_tokens_as_asked() {
     assert_eq!(sizes("8"), [4, 4, 2]);
     let done = folder.run(&["metrics", "plain.jsonl", "--batch-tokens", "8"]).done();
     assert!(done.out.contains("3 batches") && done.out.contains("cut into batches"), "{}", done.out);
+    assert!(done.out.contains("verl's rule") && done.out.contains("highest"), "{}", done.out);
+    let all = folder.run(&["metrics", "plain.jsonl", "--batch-tokens", "8", "--json"]).done().json();
+    let merged = &all[3];
+    assert_eq!((all.len(), &merged["batches"], &merged["sequences"]), (4, &3.into(), &10.into()));
+    // batches of scores 0..4, 4..8, 8..10: their means are 1.5, 5.5 and 8.5
+    for (key, value, rule) in
+        [("critic/score/mean", 15.5 / 3.0, "mean"), ("critic/score/max", 9.0, "max"), ("critic/score/min", 0.0, "min")]
+    {
+        assert_eq!((&merged["metrics"][key], &merged["merged_by"][key]), (&value.into(), &rule.into()));
+    }
 }
