@@ -151,7 +151,7 @@ multiversion! {
     ) -> f64 {
         let vocab = input.vocab;
         let mut loss = Sum::default();
-        let (mut block, mut other, mut terms) = (Block::new(), Block::new(), [[L::Compute::zero(); BLOCK]; 2]);
+        let (mut block, mut other) = (Block::new(), Block::new());
         for (row, weight) in plan.rows(batch) {
             let mut total = Sum::default();
             for t in 0..row.keep.len() {
@@ -168,7 +168,7 @@ multiversion! {
                 for (logits, teacher_logits) in logits.chunks(BLOCK).zip(teacher_logits.chunks(BLOCK)) {
                     block.load(logits, scale);
                     other.load(teacher_logits, scale);
-                    let [part, slope] = block_sums([&block, &other], &mut terms, &pair);
+                    let [part, slope] = block_sums([&block, &other], &pair);
                     divergence.add(part);
                     slopes.add(slope);
                 }
