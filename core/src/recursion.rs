@@ -101,7 +101,7 @@ fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>
             alone(formula, inputs, keep, across, cursor, &mut outputs);
         }
     }
-    while let Some(row) = rows.next() {
+    for row in rows {
         let cursor = begin(row, &mut outputs);
         alone(formula, inputs, keep, across, cursor, &mut outputs);
     }

@@ -44,9 +44,9 @@ mod half_precision {
         #[inline(always)]
         fn load(self) -> f32 {
             // the exponent and mantissa where f32 has them; the product moves the exponent's origin, exactly, subnormals too
-            const ORIGIN: f32 = f32::from_bits((127 + 112) << 23);
+            let origin = f32::from_bits((127 + 112) << 23);
             let bits = u32::from(self.to_bits());
-            let finite = f32::from_bits((bits & 0x7fff) << 13) * ORIGIN;
+            let finite = f32::from_bits((bits & 0x7fff) << 13) * origin;
             let special = f32::from_bits(0x7f80_0000 | (bits & 0x03ff) << 13);
             let magnitude = if bits & 0x7c00 == 0x7c00 { special } else { finite };
             f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16)
