@@ -97,6 +97,7 @@ mod threads {
     }
 }
 
-#[cfg(all(test, feature = "rayon"))]
+#[cfg(test)]
+#[cfg(feature = "rayon")]
 #[path = "parallel_tests.rs"]
 mod tests;

@@ -133,8 +133,8 @@ mod avx2 {
         for (k, lane) in lanes.iter().enumerate() {
             octets = octets.min(lane.left / SIDE);
             end[k] = lane.start + lane.left;
-            for (next, value) in next.iter_mut().zip(lane.next) {
-                next[k] = value;
+            for (next, &of_lane) in next.iter_mut().zip(&lane.next) {
+                next[k] = of_lane;
             }
             // all that is read and written below lies within the slices
             let slots = lane.start..end[k];
@@ -205,8 +205,8 @@ mod avx2 {
         }
         for (k, lane) in lanes.iter_mut().enumerate() {
             lane.left -= octets * SIDE;
-            for (value, next) in lane.next.iter_mut().zip(&next) {
-                *value = next[k];
+            for (of_lane, next) in lane.next.iter_mut().zip(&next) {
+                *of_lane = next[k];
             }
         }
     }
