@@ -131,14 +131,14 @@ test("the controllers go on from step to step, and clones go their own way", () 
   assert.equal(clone.beta, 0.75);
   assert.throws(() => linear.update(NaN), { code: "config", parameter: "kl" });
   assert.throws(() => new tokenwise.LinearKl({ learningRate: 0 }), { code: "config" });
-  assert.throws(() => new tokenwise.LinearKl({ rate: 1 }), { parameter: "config" });
+  assert.throws(() => new tokenwise.LinearKl({ rate: 1 }), { parameter: "rate" });
 
   const budget = new tokenwise.EntropyBudget({ learningRate: 0.5, source: { kind: "warm-up", steps: 1, rho: 0.5 } });
   const warm = budget.update({ step: 0, whSum: 8, tokenCount: 4 });
   assert.deepEqual([warm.lambda, warm.budget, warm.warmUpFinished], [0, null, true]);
   const report = budget.update({ step: 1, whSum: 6, tokenCount: 4 });
   assert.deepEqual([report.lambda, report.budget, report.usageRatio, budget.lambda], [0.25, 4, 1.5, 0.25]);
-  assert.throws(() => budget.update({ step: 2, whSum: 6, tokenCount: 0 }), { code: "config", parameter: "token_count" });
+  assert.throws(() => budget.update({ step: 2, whSum: 6, tokenCount: 0 }), { code: "config", parameter: "tokenCount" });
 });
 
 test("the dual game measures a batch and moves both prices", () => {
