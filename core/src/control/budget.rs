@@ -30,7 +30,7 @@ pub enum CollapseGuard {
     On,
 }
 
-/// The settings of [`EntropyBudget`].
+/// The settings of [`EntropyBudget`](crate::control::EntropyBudget).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EntropyBudgetConfig {
