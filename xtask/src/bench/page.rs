@@ -27,7 +27,7 @@ const PARTS: [(&str, &str, Table); 9] = [
          tokens, relative to the largest value; of log-probabilities and entropies they are absolute, over 64 rows.",
         items,
     ),
-    ("Bits", "Whether every bit of the results is the same.", bits),
+    ("Bits", "Whether every bit of the results is the same, padded and packed, large and small.", bits),
     ("Packed and padded", "The same tokens with 40 % padding and without.", packed),
     (
         "Two threads",
