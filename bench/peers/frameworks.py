@@ -17,6 +17,8 @@ os.sched_setaffinity(0, _allowed)
 import torch  # noqa: E402
 
 torch.set_num_threads(THREADS)
+# beyond its limit of recompilations torch would quietly run the plain function, and we would time that
+torch._dynamo.config.fail_on_recompile_limit_hit = True
 
 from tianshou.algorithm.algorithm_base import _gae as tianshou_gae  # noqa: E402
 
@@ -33,7 +35,10 @@ def loss_free(function):
 
 
 def compiled(function):
-    return torch.compile(function, dynamic=False)
+    """The function compiled; not its wrapper, whose one body all would share."""
+    plain = getattr(function, "__wrapped__", None)
+    fused = torch.compile(plain or function, dynamic=False, fullgraph=True)
+    return loss_free(fused) if plain else fused
 
 
 __all__ = ["THREADS", "compiled", "jax", "jnp", "loss_free", "tianshou_gae", "torch"]

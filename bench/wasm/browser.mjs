@@ -27,7 +27,7 @@ await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
 
 const started = await chromium.launchServer({
   executablePath,
-  args: ['--no-sandbox', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: ['--no-sandbox', '--no-zygote', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
 // a session of its own: what was raised for us does not hold for it
 if (getPriority() < 0) await writeFile(`/proc/${started.process().pid}/autogroup`, '-10').catch(() => {});

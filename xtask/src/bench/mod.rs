@@ -68,27 +68,12 @@ pub(crate) fn bench(workspace: &Workspace, mut options: Options) -> Result<()> {
     }
 
     let (mut records, mut progress) = (Records::default(), Progress::new(workspace)?);
-    let native = Native { workspace, only: only.filter(|only| ITEMS.contains(only)) };
-    let part = |name| only.is_none_or(|only| only == name);
-    if only.is_none_or(|only| ITEMS.contains(&only)) {
-        native.measure(quick, threads, &mut records, &mut progress)?;
-    }
-    if part("growth") && !quick {
-        native.growth(&mut records, &mut progress)?;
-    }
-    if part("counts") && !quick {
-        counts::measure(workspace, &mut records, &mut progress)?;
-    }
-    if part("wasm") && !quick {
-        wasm::measure(&native, &mut records, &mut progress)?;
-    }
-    if part("embedded") && !quick {
-        embedded::measure(workspace, &mut records, &mut progress)?;
-    }
+    let measured = measure(workspace, (quick, only, threads), &mut records, &mut progress);
     progress.end();
-
+    // what was measured before something failed took long enough
     let kept = progress.folder.join("records.jsonl");
     fs::write(&kept, records.lines()).with_context(|| kept.display().to_string())?;
+    measured?;
     if json {
         print!("{}", records.lines());
     } else {
@@ -98,6 +83,32 @@ pub(crate) fn bench(workspace: &Workspace, mut options: Options) -> Result<()> {
         let text = page::page(workspace, &records)?;
         fs::write(workspace.root.join(PAGE), text).context(PAGE)?;
         eprintln!("{PAGE} written");
+    }
+    Ok(())
+}
+
+fn measure(
+    workspace: &Workspace,
+    (quick, only, threads): (bool, Option<&str>, Option<usize>),
+    records: &mut Records,
+    progress: &mut Progress,
+) -> Result<()> {
+    let native = Native { workspace, only: only.filter(|only| ITEMS.contains(only)) };
+    let part = |name| !quick && only.is_none_or(|only| only == name);
+    if only.is_none_or(|only| ITEMS.contains(&only)) {
+        native.measure(quick, threads, records, progress)?;
+    }
+    if part("growth") {
+        native.growth(records, progress)?;
+    }
+    if part("counts") {
+        counts::measure(workspace, records, progress)?;
+    }
+    if part("wasm") {
+        wasm::measure(&native, records, progress)?;
+    }
+    if part("embedded") {
+        embedded::measure(workspace, records, progress)?;
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
     let ours = records.ms(run, item, shape, "ours")?;
     let limit = |who| records.ms(run, item, shape, who);
     let mut text = format!("### {item}, {shape}\n\n");
-    text += &head(&["who", "ms", "Mtok/s", "× ours", "of copy", "of read", "error against f64"]);
+    text += &head(&["who", "ms", "Mtok/s", "× ours", "of copy", "of read", "CPU/wall", "error against f64"]);
     for record in records.of(run).filter(|record| record["item"] == item && record["shape"] == shape) {
         let (Some(who), Some(ms)) = (record["who"].as_str(), record["ms"].as_f64()) else { continue };
         let is_limit = ["copy", "read"].contains(&who);
@@ -65,6 +65,7 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
             short(ms / ours),
             share(limit("copy")),
             share(limit("read")),
+            or_dash(record["cpu"].as_f64()),
             errors(record),
         ]);
     }
@@ -83,22 +84,32 @@ pub(super) fn items(records: &Records) -> String {
     text
 }
 
-/// Whether the bits are the same, on every path.
+/// On how many of the batches every bit is the same.
 pub(super) fn bits(records: &Records) -> String {
     let mut text = String::new();
-    for record in records.of("bits-dispatch") {
-        let (Some(item), Some(shape)) = (record["item"].as_str(), record["shape"].as_str()) else { continue };
-        let found = records.fingerprint("bits-dispatch", item, shape);
-        let same = |run| match records.fingerprint(run, item, shape) {
-            None => "–".to_owned(),
-            other => if other == found { "equal" } else { "DIFFERENT" }.to_owned(),
+    for item in ITEMS {
+        let shapes: Vec<&str> = records
+            .of("bits-dispatch")
+            .filter(|record| record["item"] == item)
+            .filter_map(|record| record["shape"].as_str())
+            .collect();
+        let same = |run| {
+            let other: Vec<_> = shapes.iter().filter_map(|shape| records.fingerprint(run, item, shape)).collect();
+            let ours = shapes.iter().filter_map(|shape| records.fingerprint("bits-dispatch", item, shape));
+            match other.iter().zip(ours).filter(|(other, ours)| **other == *ours).count() {
+                _ if other.is_empty() => "–".to_owned(),
+                equal if equal == shapes.len() => format!("equal ({equal} batches)"),
+                equal => format!("**{equal} of {}**", shapes.len()),
+            }
         };
-        text += &row(&[item.into(), shape.into(), same("bits-baseline"), same("bits-2")]);
+        if !shapes.is_empty() {
+            text += &row(&[item.into(), same("bits-baseline"), same("bits-2")]);
+        }
     }
     if text.is_empty() {
         return text;
     }
-    head(&["item", "shape", "AVX2 and baseline", "1 and 2 threads"]) + &text
+    head(&["item", "AVX2 and baseline", "1 and 2 threads"]) + &text
 }
 
 /// How many times faster the kept tokens alone are.

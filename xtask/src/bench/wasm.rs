@@ -50,13 +50,13 @@ pub(super) fn measure(native: &Native<'_>, records: &mut Records, progress: &mut
     progress.run("wasm-chromium", &mut page, records)
 }
 
-/// The package with the optimisation of native code; in the folder of the other, whose macros need not be built again.
+/// The package with the optimisation of native code; in a folder of its own, since both modules have one name.
 fn speed(workspace: &Workspace) -> Result<std::path::PathBuf> {
-    let mut cargo = workspace.cargo_with_flags(SIMD, "wasm-simd128");
+    let mut cargo = workspace.cargo_with_flags(SIMD, "wasm-simd128-speed");
     cargo.args(["build", "--quiet", "--package", "tokenwise-wasm", "--lib", "--profile", "wasm", "--target", TARGET]);
     cargo.args(["--config", "profile.wasm.opt-level=3"]);
     stdout_of(&mut cargo)?;
-    Ok(workspace.target.join("xtask/wasm-simd128").join(TARGET).join("wasm/tokenwise_wasm.wasm"))
+    Ok(workspace.target.join("xtask/wasm-simd128-speed").join(TARGET).join("wasm/tokenwise_wasm.wasm"))
 }
 
 fn bare(workspace: &Workspace, flags: &str, folder: &str, module: &Path) -> Result<()> {
