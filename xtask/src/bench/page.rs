@@ -24,7 +24,8 @@ const PARTS: [(&str, &str, Table); 9] = [
          with peers that leave it out. `logits-gradient` is forward and gradient. tianshou's GAE is timed with verl's whitening and adds \
          up in f64. `torch` is the formula in plain torch, `torch.compile` the same, compiled. A limit moves as many bytes as the item \
          has to read and write once, mask included; between the cache and the memory it is soft. Errors are the largest over kept \
-         tokens, relative to the largest value; of log-probabilities and entropies they are absolute, over 64 rows.",
+         tokens, relative to the largest value; of log-probabilities and entropies they are absolute, over 64 rows. Where CPU/wall is well \
+         below 1, others had the processor meanwhile and the time is too long.",
         items,
     ),
     ("Bits", "Whether every bit of the results is the same, padded and packed, large and small.", bits),

@@ -46,7 +46,7 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
     let ours = records.ms(run, item, shape, "ours")?;
     let limit = |who| records.ms(run, item, shape, who);
     let mut text = format!("### {item}, {shape}\n\n");
-    text += &head(&["who", "ms", "Mtok/s", "× ours", "of copy", "of read", "error against f64"]);
+    text += &head(&["who", "ms", "Mtok/s", "× ours", "of copy", "of read", "CPU/wall", "error against f64"]);
     for record in records.of(run).filter(|record| record["item"] == item && record["shape"] == shape) {
         let (Some(who), Some(ms)) = (record["who"].as_str(), record["ms"].as_f64()) else { continue };
         let is_limit = ["copy", "read"].contains(&who);
@@ -65,6 +65,7 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
             short(ms / ours),
             share(limit("copy")),
             share(limit("read")),
+            or_dash(record["cpu"].as_f64()),
             errors(record),
         ]);
     }
