@@ -75,7 +75,7 @@ export async function open({ lang = "en", preset = "one-plus-one", theme = "ligh
   }
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500 });
   // a missing element fails at once, not after half a minute each
-  context.setDefaultTimeout(8000);
+  context.setDefaultTimeout(60_000); // a busy machine may take long to compile the module
   const page = await context.newPage();
   const problems = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
