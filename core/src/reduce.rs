@@ -1,7 +1,7 @@
 //! The one engine behind every token-wise formula: masks, lanes and sums in one place.
 //!
-//! A formula is a function of one kept token. The engine calls it in groups of [`LANES`] slots, hands zeros to dropped and
-//! missing slots, writes 0 there, and adds up what the formula wants summed. The order of every addition is fixed:
+//! A formula is a function of one kept token. The engine calls it for a [`CHUNK`] of slots in a plain loop, hands zeros to dropped
+//! and missing slots, writes 0 there, and adds up what the formula wants summed. The order of every addition is fixed:
 //!
 //! 1. slot `s` of a sequence goes to lane `s mod 16` of its block of 1024 slots; lanes are `f64`, so a sum of `f32` terms
 //!    keeps 29 bits to spare;

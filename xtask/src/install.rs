@@ -26,6 +26,8 @@ pub(crate) enum Need {
     ChineseFont,
     /// Vulkan in software.
     Lavapipe,
+    /// A processor with AVX2: the limits of the guards are those of its instructions.
+    Avx2,
     /// The pinned npm packages of a folder with a lock file; nothing if it has none.
     Npm(&'static str),
 }
@@ -55,9 +57,18 @@ impl Need {
             // fontconfig brings the program that lists fonts
             Self::ChineseFont => apt(&["fonts-noto-cjk", "fontconfig"], has_chinese_font),
             Self::Lavapipe => apt(&["mesa-vulkan-drivers", "libvulkan1"], || lavapipe().is_some()),
+            Self::Avx2 if has_avx2() => Ok(()),
+            Self::Avx2 => bail!("this processor has no AVX2"),
             Self::Npm(folder) => npm(workspace, folder),
         }
     }
+}
+
+fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// The browser.

@@ -44,7 +44,7 @@ pub(crate) const TIERS: [Tier; 10] = [
     Tier {
         name: "speed",
         about: "instructions per token of the kernels",
-        needs: &[Need::Program("valgrind", "valgrind")],
+        needs: &[Need::Avx2, Need::Program("valgrind", "valgrind")],
         steps: speed,
     },
     Tier {

@@ -106,13 +106,16 @@ mod avx2 {
                 }
                 *lane = cursor.unwrap_or(*lane);
             }
-            // SAFETY: as required of the caller; every sequence has eight slots left.
-            unsafe { octets(formula, inputs, keep, outputs, &mut lanes) };
+            // SAFETY: as required of the caller.
+            let all_fit = unsafe { octets(formula, inputs, keep, outputs, &mut lanes) };
             cursors = lanes.map(Some);
+            if !all_fit {
+                return cursors;
+            }
         }
     }
 
-    /// As many octets as each of the sequences has.
+    /// As many octets as each of the sequences has; nothing, and `false`, if one does not lie within the slices.
     ///
     /// # Safety
     ///
@@ -124,7 +127,8 @@ mod avx2 {
         keep: &[bool],
         outputs: &mut [&mut [R]; OUTS],
         lanes: &mut [Cursor<R, STATE>; SIDE],
-    ) where
+    ) -> bool
+    where
         F: Recursion<R, INS, OUTS, STATE>,
     {
         // loops rather than closures: what the standard library calls is not compiled with AVX2
@@ -138,9 +142,12 @@ mod avx2 {
             }
             // all that is read and written below lies within the slices
             let slots = lane.start..end[k];
-            assert!(keep.get(slots.clone()).is_some());
-            assert!(inputs.iter().all(|input| input.get(slots.clone()).is_some()));
-            assert!(outputs.iter().all(|output| output.get(slots.clone()).is_some()));
+            let fits = keep.get(slots.clone()).is_some()
+                && inputs.iter().all(|input| input.get(slots.clone()).is_some())
+                && outputs.iter().all(|output| output.get(slots.clone()).is_some());
+            if !fits {
+                return false;
+            }
         }
         // SAFETY: the CPU has AVX2, which is all that the instructions need; `R` is `f32`; every octet lies between the start and the
         // end of its sequence, which were checked above.
@@ -209,6 +216,7 @@ mod avx2 {
                 *of_lane = next[k];
             }
         }
+        true
     }
 
     /// All bits where kept, none where dropped; columns of what came as rows of bytes.

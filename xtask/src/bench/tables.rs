@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{counts, embedded, floors, records::Records, ITEMS};
+use super::{embedded, floors, records::Records, ITEMS};
 
 pub(super) const LARGE: &str = "256×4096";
 pub(super) const SMALL: &str = "64×1024";
@@ -192,19 +192,14 @@ pub(super) fn growth(records: &Records) -> String {
 
 pub(super) fn instructions(records: &Records) -> String {
     let mut text = String::new();
-    for item in counts::ITEMS {
-        let of = |build: &str| {
-            let mut found = records.of("counts").filter(|record| record["item"] == item && record["build"] == build);
-            found.next().and_then(|record| record["instructions"].as_f64())
-        };
-        if let Some(dispatch) = of("dispatch") {
-            text += &row(&[item.into(), short(dispatch), or_dash(of("baseline"))]);
-        }
+    for record in records.of("counts") {
+        let number = |key: &str| or_dash(record[key].as_f64());
+        text += &row(&[record["kernel"].as_str().unwrap_or_default().into(), number("instructions"), number("limit")]);
     }
     if text.is_empty() {
         return text;
     }
-    head(&["item", "AVX2 at run time", "baseline"]) + &text
+    head(&["kernel", "instructions per slot", "limit"]) + &text
 }
 
 pub(super) fn wasm(records: &Records) -> String {
