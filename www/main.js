@@ -1,18 +1,18 @@
-// Starts the page: language and theme first, so that even a failure can be read; then the library; then the chain.
+// Starts the page: language and theme first, so that even a failure can be read; then the library; then the pages.
 
-import { App } from "./app.js";
-import { byId, html } from "./dom.js";
 import { loadLibrary } from "./engine.js";
 import { catalogues, currentLanguage, setLanguage, t } from "./i18n/index.js";
-import { remember, remembered } from "./storage.js";
-import { currentTheme, restoreTheme, toggleTheme } from "./theme.js";
+import { byId, html } from "./parts/dom.js";
+import { remember, remembered } from "./parts/storage.js";
+import { currentTheme, restoreTheme, toggleTheme } from "./parts/theme.js";
+import { Shell } from "./shell.js";
 
 const query = new URLSearchParams(location.search);
 
 /** @param {() => void} redraw */
 function setUpTools(redraw) {
-  byId("language").addEventListener("click", () => {
-    setLanguage(currentLanguage() === "zh" ? "en" : "zh");
+  byId("language").addEventListener("click", async () => {
+    await setLanguage(currentLanguage() === "zh" ? "en" : "zh");
     remember("language", currentLanguage());
     redraw();
   });
@@ -49,22 +49,23 @@ function fail(error) {
 
 async function start() {
   restoreTheme();
-  setLanguage(query.get("lang") ?? remembered("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
-  /** @type {App | null} */
-  let app = null;
+  await setLanguage(query.get("lang") ?? remembered("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
+  /** @type {Shell | null} */
+  let shell = null;
+  let build = "";
   const redraw = () => {
     drawTools();
-    app?.drawAll();
+    if (build !== "") byId("foot").replaceChildren(html("p", {}, t("page.foot", { build: t(`page.build.${build}`) })));
+    shell?.redraw();
   };
   setUpTools(redraw);
   drawTools();
   try {
-    const { library, build } = await loadLibrary();
-    byId("status").hidden = true;
-    byId("content").hidden = false;
-    app = new App(library, build, query.get("preset") ?? "one-plus-one");
+    const loaded = await loadLibrary();
+    build = loaded.build;
+    shell = new Shell(loaded.library);
+    await shell.open(query.get("page") ?? "chain");
     redraw();
-    byId("main").setAttribute("aria-busy", "false");
   } catch (error) {
     fail(error);
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pageModule } from "./harness.js";
 
-const { full, parse, short, signed, subscript } = await pageModule("format.js");
+const { full, parse, short, signed, subscript } = await pageModule("parts/format.js");
 
 test("six digits in the grid, all digits on focus", () => {
   assert.equal(short(0.6210811859375), "0.621081");

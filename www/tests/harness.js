@@ -63,9 +63,9 @@ after(async () => {
 });
 
 /**
- * @param {{ lang?: string, preset?: string, theme?: "light" | "dark", width?: number, height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
+ * @param {{ lang?: string, page?: string, preset?: string, fragment?: string, theme?: "light" | "dark", width?: number, height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
  */
-export async function open({ lang = "en", preset = "one-plus-one", theme = "light", width = 1400, height = 1000, motion = "reduce", refuse } = {}) {
+export async function open({ lang = "en", page: id = "chain", preset = "one-plus-one", fragment = "", theme = "light", width = 1400, height = 1000, motion = "reduce", refuse } = {}) {
   const { chromium: launcher } = await import("playwright-core");
   browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
   let served = refuse ? undefined : servers.find((entry) => entry.plain);
@@ -80,7 +80,7 @@ export async function open({ lang = "en", preset = "one-plus-one", theme = "ligh
   const problems = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));
-  await page.goto(`${served.address}?lang=${lang}&preset=${preset}`);
+  await page.goto(`${served.address}?lang=${lang}&page=${id}&preset=${preset}${fragment}`);
   await page.waitForSelector("main[aria-busy=false]");
   const failed = await page.locator(".failed").allTextContents();
   if (failed.length > 0 && !refuse) throw new Error(failed.join());

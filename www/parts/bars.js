@@ -2,7 +2,7 @@
 
 import { svg, html } from "./dom.js";
 import { short, subscript } from "./format.js";
-import { t } from "./i18n/index.js";
+import { t } from "../i18n/index.js";
 
 const WIDTH = 560;
 const HEIGHT = 190;

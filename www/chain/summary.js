@@ -1,8 +1,8 @@
 // The numbers over all kept tokens, on one line, and what the library refused.
 
-import { html } from "./dom.js";
-import { full, short } from "./format.js";
-import { t } from "./i18n/index.js";
+import { html } from "../parts/dom.js";
+import { full, short } from "../parts/format.js";
+import { t } from "../i18n/index.js";
 import { visibleRows } from "./rows.js";
 
 /** Each number with the row it belongs to: it is shown where that row is. */
@@ -15,7 +15,7 @@ const numbers = [
 /**
  * @param {HTMLElement} container
  * @param {import("./state.js").State} state
- * @param {import("./chain.js").Result} result
+ * @param {import("./compute.js").Result} result
  */
 export function drawSummary(container, state, result) {
   const shown = visibleRows(state).map((row) => row.key);
@@ -38,7 +38,7 @@ export function drawSummary(container, state, result) {
 const CODES = ["config", "entry", "empty_mask", "too_few", "length"];
 
 /**
- * @param {import("./chain.js").Refusal} refusal
+ * @param {import("./compute.js").Refusal} refusal
  * @returns {string} the library's own message, with a sentence around it
  */
 export const refusalText = ({ code, message }) => t(`refused.${CODES.includes(code) ? code : "unknown"}`, { message });

@@ -2,8 +2,7 @@
 
 import { html } from "./dom.js";
 import { full, parse } from "./format.js";
-import { t } from "./i18n/index.js";
-import { math, symbol } from "./math.js";
+import { t } from "../i18n/index.js";
 
 /**
  * @typedef {object} NumberField
@@ -14,17 +13,16 @@ import { math, symbol } from "./math.js";
 
 /**
  * @param {string} name
- * @param {{ step: number, set: (value: number, continued: boolean) => string | null, focus: () => void }} options `set` takes the
+ * @param {{ label: import("./dom.js").Child[], step: number, set: (value: number, continued: boolean) => string | null, focus?: () => void }} options `set` takes the
  *   number, or says why not; `continued` for every step after the first of one movement
  * @returns {NumberField}
  */
-export function numberField(name, { step, set, focus }) {
+export function numberField(name, { label: words, step, set, focus }) {
   const input = html("input", {
     type: "text", inputmode: "decimal", id: `field-${name}`, role: "spinbutton", autocomplete: "off", "aria-describedby": `problem-${name}`,
   });
   const problem = html("span", { class: "problem", id: `problem-${name}`, role: "alert" });
-  const words = html("span", { class: "words" }, t(`parameter.${name}`));
-  const label = html("label", { for: `field-${name}` }, math("inline", symbol(name)), " ", words);
+  const label = html("label", { for: `field-${name}` }, ...words);
   const element = html("div", { class: "field" }, label, input, problem);
   let value = 0;
   let moving = false;
@@ -69,7 +67,7 @@ export function numberField(name, { step, set, focus }) {
 
   input.addEventListener("focus", () => {
     moving = false;
-    focus();
+    focus?.();
   });
   input.addEventListener("change", typed);
   input.addEventListener("keydown", (event) => {

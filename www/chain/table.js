@@ -1,17 +1,17 @@
 // The chain as a table for the grid: numbers to text, sign and size to a tint, cells to sentences.
 
-import { full, short, signed, subscript } from "./format.js";
-import { t } from "./i18n/index.js";
-import { symbol } from "./math.js";
+import { full, short, signed, subscript } from "../parts/format.js";
+import { t } from "../i18n/index.js";
+import { symbol } from "../parts/math.js";
 import { cellCount, visibleRows } from "./rows.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./chain.js").Result} Result */
+/** @typedef {import("./compute.js").Result} Result */
 
 /**
  * @param {State} state
  * @param {Result} result
- * @returns {import("./grid.js").Table}
+ * @returns {import("../parts/grid.js").Table}
  */
 export function tableOf(state, result) {
   let stage = "";
@@ -42,7 +42,7 @@ function mathOf(key) {
  * @param {Result} result
  * @param {import("./rows.js").Row} row
  * @param {number} index
- * @returns {import("./grid.js").Cell}
+ * @returns {import("../parts/grid.js").Cell}
  */
 function cellOf(state, result, row, index) {
   const kind = row.kind(state);

@@ -1,60 +1,86 @@
 // The chain on the page: one state, its numbers, and the parts that draw them.
 
-import { compute } from "./chain.js";
-import { tableOf } from "./chain-view.js";
-import { drawChart } from "./chart.js";
+import { compute } from "./compute.js";
+import { tableOf } from "./table.js";
+import { drawChart } from "../parts/bars.js";
 import { drawComparison } from "./comparison.js";
-import { byId, html } from "./dom.js";
+import { byId, html } from "../parts/dom.js";
 import { copyText, Explanation } from "./explain.js";
-import { choiceField, numberField } from "./fields.js";
-import { full, parse } from "./format.js";
-import { Grid } from "./grid.js";
-import { History } from "./history.js";
-import { t } from "./i18n/index.js";
+import { choiceField, numberField } from "../parts/fields.js";
+import { full, parse } from "../parts/format.js";
+import { Grid } from "../parts/grid.js";
+import { t } from "../i18n/index.js";
+import { math, symbol } from "../parts/math.js";
 import { presetById, presets } from "./presets.js";
 import { dependents, rowByKey, rows, visibleRows } from "./rows.js";
 import { drawSummary, refusalText } from "./summary.js";
 import { choiceOptions, parameterNames, withChoices, withInput, withMaskToggled, withParameters } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./grid.js").Place} Place */
+/** @typedef {import("../parts/grid.js").Place} Place */
 
 const STEPS = { gamma: 0.01, lambda: 0.01, beta: 0.01, clipLow: 0.01, clipHigh: 0.01 };
 
 /** Which choice and parameter is of use where only some rows are shown. */
 const ROW_OF = { kl: "kl", advantage: "delta", spread: "whitened", weight: "lossTerm", gamma: "reward", lambda: "reward", beta: "reward", clipLow: "lossTerm", clipHigh: "lossTerm" };
 
-export class App {
+/** @type {import("../pages.js").Page} */
+export const page = {
+  texts: ["chain"],
+  initial: () => presetById(new URLSearchParams(location.search).get("preset") ?? "").state,
+  read: () => null,
+  mount: (container, context) => new ChainView(container, context),
+};
+
+/** The chain of one response: its numbers, and the parts that draw them. */
+class ChainView {
   /**
-   * @param {any} library
-   * @param {string} build
-   * @param {string} preset
+   * @param {HTMLElement} container
+   * @param {import("../pages.js").Context} context
    */
-  constructor(library, build, preset) {
-    this.library = library;
-    this.build = build;
-    this.history = new History(presetById(preset).state);
+  constructor(container, context) {
+    this.context = context;
+    this.library = context.library;
+    container.append(
+      html("section", { class: "intro", id: "intro" }),
+      html("section", { class: "controls", id: "controls" }),
+      html("section", { class: "chain", id: "chain" }),
+      html("section", { class: "summary", id: "summary" }),
+      html("div", { class: "reading", id: "reading" }, html("section", { class: "explain", id: "explain" }), html("section", { class: "chart", id: "chart" })),
+      html("section", { class: "comparison", id: "comparison" }),
+    );
     /** @type {State} what is on the screen: the present, or a number still being typed */
-    this.shown = this.history.present;
-    this.result = compute(library, this.shown);
+    this.shown = context.state();
+    this.result = compute(this.library, this.shown);
     /** the numbers of the present, while others are only tried */
     this.settled = this.result;
     /** @type {Place} */
     this.place = firstPlace(this.shown);
-    /** @type {Map<string, import("./fields.js").NumberField>} */
+    /** @type {Map<string, import("../parts/fields.js").NumberField>} */
     this.fields = new Map();
     this.grid = new Grid(byId("chain"), {
       focus: (place) => this.choose(place),
-      toggle: (place) => this.keep(withMaskToggled(this.history.present, place.index)),
+      toggle: (place) => this.keep(withMaskToggled(this.present, place.index)),
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
-      cancel: () => this.show(this.history.present),
+      cancel: () => this.show(this.present),
       copy: (place) => copyText(full(this.result.rows[place.row]?.[place.index] ?? NaN)),
     });
     this.explanation = new Explanation(byId("explain"), (id) => this.follow(id));
-    byId("undo").addEventListener("click", () => this.history.undo() && this.show(this.history.present));
-    byId("redo").addEventListener("click", () => this.history.redo() && this.show(this.history.present));
-    document.addEventListener("keydown", (event) => this.undoKey(event));
+  }
+
+  /** @returns {State} */
+  get present() {
+    return this.context.state();
+  }
+
+  /**
+   * @param {State} state
+   * @param {boolean} anew
+   */
+  draw(state, anew) {
+    this.show(state);
+    if (anew) this.drawAll();
   }
 
   /** Everything anew: at the start, for another example, in another language. */
@@ -62,20 +88,17 @@ export class App {
     this.drawIntro();
     this.drawControls();
     drawComparison(byId("comparison"), this.library, presetById(this.shown.preset));
-    byId("foot").replaceChildren(html("p", {}, t("page.foot", { build: t(`page.build.${this.build}`) })));
     if (!visibleRows(this.shown).some((row) => row.key === this.place.row)) this.place = firstPlace(this.shown);
     this.grid.setPlace(this.place);
-    this.draw();
+    this.drawNumbers();
     this.grid.setPlace(this.place);
   }
 
   /** What a changed number can change. */
-  draw() {
+  drawNumbers() {
     this.grid.draw(tableOf(this.shown, this.result));
     drawSummary(byId("summary"), this.shown, this.result);
     for (const name of parameterNames) this.fields.get(name)?.show(this.shown.parameters[name]);
-    /** @type {HTMLButtonElement} */ (byId("undo")).disabled = this.history.past.length === 0;
-    /** @type {HTMLButtonElement} */ (byId("redo")).disabled = this.history.future.length === 0;
     this.drawReading();
   }
 
@@ -108,15 +131,16 @@ export class App {
     preset.select.value = state.preset;
     const choices = /** @type {(keyof import("./state.js").Choices)[]} */ (Object.keys(choiceOptions)).filter(useful).map((name) => {
       const options = choiceOptions[name].map((value) => ({ value, text: t(`choice.${name}.${value}`) }));
-      const field = choiceField(name, { label: t(`choice.${name}`), options, set: (value) => this.keep(withChoices(this.history.present, { [name]: value })) });
+      const field = choiceField(name, { label: t(`choice.${name}`), options, set: (value) => this.keep(withChoices(this.present, { [name]: value })) });
       field.select.value = state.choices[name];
       return field.element;
     });
     this.fields.clear();
     const parameters = parameterNames.filter(useful).map((name) => {
       const field = numberField(name, {
+        label: [math("inline", symbol(name)), " ", html("span", { class: "words" }, t(`parameter.${name}`))],
         step: STEPS[name],
-        set: (value, continued) => this.attempt(withParameters(this.history.present, { [name]: value }), state.parameters[name], continued),
+        set: (value, continued) => this.attempt(withParameters(this.present, { [name]: value }), state.parameters[name], continued),
         focus: () => this.grid.mark(dependents(this.shown, name)),
       });
       this.fields.set(name, field);
@@ -128,13 +152,8 @@ export class App {
 
   /** @param {string} id */
   load(id) {
-    this.history.push(presetById(id).state);
-    this.shown = this.history.present;
-    this.result = compute(this.library, this.shown);
-    this.settled = this.result;
-    this.grid.pulse(new Set(), new Map());
-    this.place = firstPlace(this.shown);
-    this.drawAll();
+    this.place = firstPlace(presetById(id).state);
+    this.keep(presetById(id).state);
     byId("choice-preset").focus();
   }
 
@@ -158,9 +177,9 @@ export class App {
    * @returns {{ state: State } | { problem: string }}
    */
   read(place, text) {
-    if (text.trim() === "" && place.row === "logProb") return { state: withInput(this.history.present, place.row, place.index, null) };
+    if (text.trim() === "" && place.row === "logProb") return { state: withInput(this.present, place.row, place.index, null) };
     const parsed = parse(text);
-    if ("value" in parsed) return { state: withInput(this.history.present, place.row, place.index, parsed.value) };
+    if ("value" in parsed) return { state: withInput(this.present, place.row, place.index, parsed.value) };
     const before = this.settled.rows[place.row]?.[place.index];
     return { problem: t(`bad.${parsed.problem}`, { text, old: before === undefined ? "—" : full(before) }) };
   }
@@ -174,7 +193,7 @@ export class App {
     const read = this.read(place, text);
     if ("problem" in read) return read.problem;
     const now = this.settled.rows[place.row]?.[place.index];
-    const stored = /** @type {any} */ (this.history.present.inputs)[place.row][place.index];
+    const stored = /** @type {any} */ (this.present.inputs)[place.row][place.index];
     // opening a cell and leaving it as it was is no edit
     if (read.state && Object.is(stored ?? now, /** @type {any} */ (read.state.inputs)[place.row][place.index])) return null;
     return this.attempt(read.state, now ?? NaN, false);
@@ -208,9 +227,7 @@ export class App {
    * @param {boolean} [continued]
    */
   keep(next, continued = false) {
-    if (continued) this.history.amend(next);
-    else this.history.push(next);
-    this.show(next);
+    this.context.change(next, continued);
   }
 
   /** @param {State} next */
@@ -219,26 +236,15 @@ export class App {
     const example = this.shown.preset !== next.preset;
     this.shown = next;
     this.result = compute(this.library, next);
-    if (next === this.history.present) this.settled = this.result;
+    if (next === this.present) this.settled = this.result;
     if (example) return this.drawAll();
-    this.draw();
+    this.drawNumbers();
     // marked: what the edit changes in all; moving: what its last keystroke did
     this.grid.pulse(new Set(changes(settled, this.result, next).keys()), changes(before, this.result, next));
     for (const name of /** @type {(keyof import("./state.js").Choices)[]} */ (Object.keys(choiceOptions))) {
       const select = /** @type {HTMLSelectElement | null} */ (document.getElementById(`choice-${name}`));
       if (select) select.value = next.choices[name];
     }
-  }
-
-  /** @param {KeyboardEvent} event */
-  undoKey(event) {
-    const command = event.ctrlKey || event.metaKey;
-    if (!command || event.target instanceof HTMLInputElement) return;
-    const key = event.key.toLowerCase();
-    const redo = key === "y" || (key === "z" && event.shiftKey);
-    if (!redo && key !== "z") return;
-    event.preventDefault();
-    if (redo ? this.history.redo() : this.history.undo()) this.show(this.history.present);
   }
 }
 
@@ -251,8 +257,8 @@ const firstPlace = (state) => ({ row: visibleRows(state).some((row) => row.key =
 
 /**
  * Which cells differ, and how many rows after the first of them.
- * @param {import("./chain.js").Result} before
- * @param {import("./chain.js").Result} after
+ * @param {import("./compute.js").Result} before
+ * @param {import("./compute.js").Result} after
  * @param {State} state
  * @returns {Map<string, number>}
  */

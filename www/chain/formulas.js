@@ -1,13 +1,13 @@
 // Each result as a formula, written once and read twice: with symbols, and with the numbers in their place.
 
-import { short } from "./format.js";
-import { brackets, group, math, name, number, op, over, root, sup, symbol, upright } from "./math.js";
+import { short } from "../parts/format.js";
+import { brackets, group, math, name, number, op, over, root, sup, symbol, upright } from "../parts/math.js";
 import { weightRow } from "./rows.js";
 import { nextKept } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./chain.js").Result} Result */
-/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./compute.js").Result} Result */
+/** @typedef {import("../parts/dom.js").Child} Child */
 
 /**
  * @typedef {object} Writer

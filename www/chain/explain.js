@@ -1,15 +1,15 @@
 // Why the focused cell holds what it holds: formula, the same with numbers, the value, where it belongs, where it comes from.
 
-import { html } from "./dom.js";
-import { full, short } from "./format.js";
+import { html } from "../parts/dom.js";
+import { full, short } from "../parts/format.js";
 import { withNumbers, withSymbols } from "./formulas.js";
-import { t } from "./i18n/index.js";
-import { math, symbol } from "./math.js";
+import { t } from "../i18n/index.js";
+import { math, symbol } from "../parts/math.js";
 import { rowByKey, sourcesOf, weightRow } from "./rows.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./chain.js").Result} Result */
-/** @typedef {import("./grid.js").Place} Place */
+/** @typedef {import("./compute.js").Result} Result */
+/** @typedef {import("../parts/grid.js").Place} Place */
 
 const STEPPING = ["delta", "advantage", "discountedReturn"];
 

@@ -1,9 +1,9 @@
 // What an example's document says beside what its own formulas give.
 
-import { compute } from "./chain.js";
-import { html } from "./dom.js";
-import { short, subscript } from "./format.js";
-import { t } from "./i18n/index.js";
+import { compute } from "./compute.js";
+import { html } from "../parts/dom.js";
+import { short, subscript } from "../parts/format.js";
+import { t } from "../i18n/index.js";
 import { rowByKey } from "./rows.js";
 import { withChoices, withParameters } from "./state.js";
 

@@ -1,0 +1,46 @@
+// The pages, in the order of their tabs. What a page is: a plain state, and a view that draws it.
+
+/**
+ * @typedef {object} Page
+ * @property {string[]} texts the areas of the catalogues it uses
+ * @property {() => any} initial the state it opens with: plain JSON data (numbers may also be NaN, ±Infinity, −0), never changed in place
+ * @property {(data: unknown) => any} read a state that came from outside, checked and completed; null if it is none
+ * @property {(container: HTMLElement, context: Context) => View} mount builds the view, once
+ */
+
+/**
+ * @typedef {object} Context what the shell gives a page
+ * @property {any} library the WebAssembly module
+ * @property {() => any} state the page's present state
+ * @property {(next: any, continued?: boolean) => void} change takes a new state, as one step of undo (`continued`: as a part of the
+ *   step before), and draws it
+ * @property {(page: string, state?: any) => Promise<void>} open goes to another page, there to a state if one is given
+ */
+
+/**
+ * @typedef {object} View
+ * @property {(state: any, anew: boolean) => void} draw shows a state; `anew` when more than the state may have changed (the language)
+ * @property {(state: any) => Export[]} [exports] what can be copied or saved of this page
+ */
+
+/**
+ * @typedef {object} Export
+ * @property {string} id
+ * @property {string} label in the current language
+ * @property {"copy" | "save"} how
+ * @property {() => string | Blob | Promise<string | Blob>} make
+ * @property {string} [file] the name of the file saved
+ */
+
+/** @type {{ id: string, load: () => Promise<{ page: Page }> }[]} */
+export const pages = [
+  { id: "chain", load: () => import("./chain/page.js") },
+  { id: "kl", load: () => import("./labs/kl.js") },
+  { id: "clip", load: () => import("./labs/clip.js") },
+  { id: "aggregate", load: () => import("./labs/aggregate.js") },
+  { id: "groups", load: () => import("./labs/groups.js") },
+  { id: "logits", load: () => import("./labs/logits.js") },
+  { id: "budget", load: () => import("./labs/budget.js") },
+  { id: "histories", load: () => import("./histories/page.js") },
+  { id: "data", load: () => import("./data/page.js") },
+];
