@@ -105,25 +105,25 @@ impl Batch<'_> {
         Self { layout: Layout(Shape::Padded { batch: self.tokens(), len: 1 }), ..*self }
     }
 
+    /// Some neighbouring sequences.
     #[cfg(feature = "rayon")]
-    /// The first and the last sequences, at least one each, with about as many tokens; there must be two.
-    pub(crate) fn halves(&self) -> (Self, Self) {
-        let (left, right, tokens) = match self.layout.0 {
-            Shape::Padded { batch, len } => {
-                let half = batch / 2;
-                (Shape::Padded { batch: half, len }, Shape::Padded { batch: batch - half, len }, half * len)
-            }
-            Shape::Packed { cu_seqlens } => {
-                let middle = cu_seqlens[0] + (cu_seqlens[cu_seqlens.len() - 1] - cu_seqlens[0]) / 2;
-                let half = cu_seqlens.partition_point(|&start| start < middle).clamp(1, cu_seqlens.len() - 2);
-                let (left, right) = (&cu_seqlens[..=half], &cu_seqlens[half..]);
-                let tokens = (cu_seqlens[half] - cu_seqlens[0]) as usize;
-                (Shape::Packed { cu_seqlens: left }, Shape::Packed { cu_seqlens: right }, tokens)
-            }
+    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
+        let tokens = self.first_token(rows.start)..self.first_token(rows.end);
+        let layout = match self.layout.0 {
+            Shape::Padded { len, .. } => Shape::Padded { batch: rows.len(), len },
+            Shape::Packed { cu_seqlens } => Shape::Packed { cu_seqlens: &cu_seqlens[rows.start..=rows.end] },
         };
-        let (left_mask, right_mask) = self.mask.0.split_at(tokens);
-        let half = |shape, mask| Self { layout: Layout(shape), mask: Mask(mask), kept: count(mask) };
-        (half(left, left_mask), half(right, right_mask))
+        let mask = &self.mask.0[tokens];
+        Self { layout: Layout(layout), mask: Mask(mask), kept: count(mask) }
+    }
+
+    /// Where a sequence begins, or where the last one ends.
+    #[cfg(feature = "rayon")]
+    pub(crate) fn first_token(&self, sequence: usize) -> usize {
+        match self.layout.0 {
+            Shape::Padded { len, .. } => sequence * len,
+            Shape::Packed { cu_seqlens } => (cu_seqlens[sequence] - cu_seqlens[0]) as usize,
+        }
     }
 }
 

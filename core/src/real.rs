@@ -3,7 +3,11 @@
 use core::fmt::{Debug, Display};
 use num_traits::{float::FloatCore, NumAssign};
 
-use crate::math;
+use crate::{
+    math,
+    policy::vocab_row::BLOCK,
+    simd::{self, vocab::Ahead},
+};
 
 mod sealed {
     pub trait Sealed {}
@@ -33,6 +37,18 @@ pub trait Real: Sealed + FloatCore + NumAssign + Default + Debug + Display + Sen
     fn own_ln(self) -> Self;
     #[doc(hidden)]
     fn own_sqrt(self) -> Self;
+    /// The sums of a block of a vocabulary row, where there are vectors written for it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn near_sums(_z: &[Self; BLOCK], _max: Self, _ahead: Ahead) -> Option<[Self; 2]> {
+        None
+    }
+    /// The least and the largest entry of a block, likewise.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn range(_z: &[Self; BLOCK]) -> Option<[Self; 2]> {
+        None
+    }
 }
 
 impl Real for f32 {
@@ -60,6 +76,14 @@ impl Real for f32 {
     #[inline(always)]
     fn own_sqrt(self) -> Self {
         libm::sqrtf(self)
+    }
+    #[inline(always)]
+    fn near_sums(z: &[Self; BLOCK], max: Self, ahead: Ahead) -> Option<[Self; 2]> {
+        simd::vocab::near_sums(z, max, ahead)
+    }
+    #[inline(always)]
+    fn range(z: &[Self; BLOCK]) -> Option<[Self; 2]> {
+        simd::vocab::range(z)
     }
 }
 

@@ -160,7 +160,7 @@ impl<R: Real> Pair<R> {
         for (logits, ref_logits) in logits.chunks(BLOCK).zip(ref_logits.chunks(BLOCK)) {
             block.load(logits, self.scale);
             ref_block.load(ref_logits, self.scale);
-            let [part] = block_sums([&block, &ref_block], self);
+            let [part] = block_sums([block.view(), ref_block.view()], self);
             sum.add(part);
         }
         sum.value()

@@ -22,6 +22,7 @@
 //! type in turn and the rest fitted again; every literal reads back as the same bits.
 
 use super::clamp;
+use crate::recursion::Lanes;
 
 /// e raised to the power `x`.
 #[inline(always)]
@@ -30,7 +31,9 @@ pub(crate) fn exp_f32(x: f32) -> f32 {
     const LOWEST: f32 = -104.0;
     const HIGHEST: f32 = 89.0;
     // A NaN passes both comparisons and makes the mantissa NaN, whatever the integers are.
-    let (mantissa, n) = reduced_f32(clamp(x, LOWEST, HIGHEST));
+    let (mantissa, rounded) = reduced_f32(clamp(x, LOWEST, HIGHEST));
+    // Wrapping, here and below, so that overflow checks put no branch into the loop. Twice the bias makes each half of n a biased exponent.
+    let n = rounded.to_bits().wrapping_sub(ROUNDER_F32.to_bits() - 2 * EXPONENT_BIAS_F32);
     let first = n >> 1;
     let second = n.wrapping_sub(first);
     mantissa * f32::from_bits(first << 23) * f32::from_bits(second << 23)
@@ -39,19 +42,21 @@ pub(crate) fn exp_f32(x: f32) -> f32 {
 /// As [`exp_f32`] and with the same bits, for an `x` not below [`NEAR_F32`] nor above 0, or NaN: a single factor does.
 #[inline(always)]
 pub(crate) fn exp_near_f32(x: f32) -> f32 {
-    let (mantissa, n) = reduced_f32(x);
-    mantissa * f32::from_bits(n.wrapping_sub(EXPONENT_BIAS_F32) << 23)
+    let (mantissa, rounded) = reduced_f32(x);
+    mantissa * f32::from_bits(rounded.to_bits().wrapping_sub(NEAR_ORIGIN_F32) << 23)
 }
 
 /// e^`NEAR` is still a normal number.
 pub(crate) const NEAR_F32: f32 = -87.0;
 const EXPONENT_BIAS_F32: u32 = 127;
+/// 1.5·2^23: after adding it the unit of the last mantissa bit is 1.
+const ROUNDER_F32: f32 = 12_582_912.0;
+/// What the bits of `rounded` have more than the biased exponent of 2^n.
+pub(crate) const NEAR_ORIGIN_F32: u32 = ROUNDER_F32.to_bits() - EXPONENT_BIAS_F32;
 
-/// e^r near 1, and n plus twice the exponent bias.
+/// e^r near 1, and n + [`ROUNDER_F32`]; of one number, or of a vector of them with the same bits.
 #[inline(always)]
-fn reduced_f32(x: f32) -> (f32, u32) {
-    // 1.5·2^23: after adding it the unit of the last mantissa bit is 1.
-    const ROUNDER: f32 = 12_582_912.0;
+pub(crate) fn reduced_f32<V: Lanes<f32>>(x: V) -> (V, V) {
     const LOG2_E: f32 = core::f32::consts::LOG2_E;
     // 15 leading bits of ln2: the product with any |n| < 2^9 is exact.
     const LN2_HI: f32 = 0.693_145_75;
@@ -62,23 +67,20 @@ fn reduced_f32(x: f32) -> (f32, u32) {
     const Q2: f32 = 0.041_668_266;
     const Q3: f32 = 0.008_368_681;
     const Q4: f32 = 0.001_382_077_7;
-    // Makes each half of n a biased exponent.
-    const TWICE_EXPONENT_BIAS: u32 = 2 * EXPONENT_BIAS_F32;
 
-    let rounded = x * LOG2_E + ROUNDER;
-    let n = rounded - ROUNDER;
-    // Wrapping, here and below, so that overflow checks put no branch into the loop.
-    let n_biased = rounded.to_bits().wrapping_sub(ROUNDER.to_bits() - TWICE_EXPONENT_BIAS);
-    let head = x - n * LN2_HI;
-    let n_ln2_lo = n * LN2_LO;
+    let all = V::all;
+    let rounded = x * all(LOG2_E) + all(ROUNDER_F32);
+    let n = rounded - all(ROUNDER_F32);
+    let head = x - n * all(LN2_HI);
+    let n_ln2_lo = n * all(LN2_LO);
     let r = head - n_ln2_lo;
 
     let r2 = r * r;
-    let q = (Q0 + Q1 * r) + r2 * ((Q2 + Q3 * r) + r2 * Q4);
-    let sum = 1.0 + head;
-    let sum_error = head - (sum - 1.0);
+    let q = (all(Q0) + all(Q1) * r) + r2 * ((all(Q2) + all(Q3) * r) + r2 * all(Q4));
+    let sum = all(1.0) + head;
+    let sum_error = head - (sum - all(1.0));
     let mantissa = sum + (sum_error + (r2 * q - n_ln2_lo));
-    (mantissa, n_biased)
+    (mantissa, rounded)
 }
 
 /// e raised to the power `x`.

@@ -6,6 +6,12 @@ pub trait Logit: Sealed + Copy + Send + Sync + 'static {
     type Compute: Real;
     #[doc(hidden)]
     fn load(self) -> Self::Compute;
+    /// A block as it is, where nothing has to be converted.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn as_computed(_block: &[Self]) -> Option<&[Self::Compute]> {
+        None
+    }
 }
 
 impl Logit for f32 {
@@ -14,6 +20,10 @@ impl Logit for f32 {
     fn load(self) -> Self {
         self
     }
+    #[inline(always)]
+    fn as_computed(block: &[Self]) -> Option<&[Self]> {
+        Some(block)
+    }
 }
 
 impl Logit for f64 {
@@ -21,6 +31,10 @@ impl Logit for f64 {
     #[inline(always)]
     fn load(self) -> Self {
         self
+    }
+    #[inline(always)]
+    fn as_computed(block: &[Self]) -> Option<&[Self]> {
+        Some(block)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A row is read in blocks that fit the innermost cache: the block's maximum first, then its terms in 16 lanes of the row's
 //! own type, whose sums go to `f64`. Where the maximum grows, what was summed before is rescaled.
 
-use core::array;
+use core::{array, mem::size_of};
 
 use super::Logit;
 use crate::{
@@ -12,10 +12,13 @@ use crate::{
     math::{exp, ln},
     real::Real,
     reduce::{tree, CHUNK, LANES},
+    simd::vocab::Ahead,
 };
 
 /// Entries per block: few enough that `f32` lanes add only 32 terms each.
 pub(crate) const BLOCK: usize = 32 * LANES;
+/// Blocks between what is computed and what is fetched.
+const AHEAD: usize = 3;
 /// Lanes of the least and the largest entry; a divisor of [`BLOCK`].
 const RANGE: usize = 32;
 
@@ -75,16 +78,30 @@ impl<R: Real> VocabRow<R> {
         let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
         let mut block = Block::new();
-        for logits in logits.chunks(BLOCK) {
-            block.load(logits, scale);
-            let (least, largest) = block.range();
+        for start in (0..logits.len()).step_by(BLOCK) {
+            let ahead = &logits[start..];
+            let logits = &ahead[..ahead.len().min(BLOCK)];
+            // dividing by 1 changes nothing, so that a whole block may be read where it is
+            let in_place = L::as_computed(logits).filter(|_| scale == R::one()).and_then(|z| z.try_into().ok());
+            if in_place.is_none() {
+                block.load(logits, scale);
+            }
+            let z = in_place.unwrap_or_else(|| block.all());
+            let (least, largest) = range(z);
             if largest > row.max {
                 row.raise_max(largest);
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let sums: [f64; N] =
-                if least - max >= R::NEAR { block_sums([&block], &Near(max)) } else { block_sums([&block], &Far(max)) };
+            let near = least - max >= R::NEAR;
+            let ahead =
+                Ahead { address: ahead.as_ptr().wrapping_add(AHEAD * BLOCK).cast(), step: LANES * size_of::<L>() };
+            let by_hand = if near && logits.len() == BLOCK && N == 2 { R::near_sums(z, max, ahead) } else { None };
+            let sums: [f64; N] = match by_hand {
+                Some(sums) => array::from_fn(|n| sums[n].widen()),
+                None if near => block_sums([(z, logits.len())], &Near(max)),
+                None => block_sums([(z, logits.len())], &Far(max)),
+            };
             // a block of nothing but −inf before any finite entry: −inf − (−inf) is NaN, yet it counts 0
             if max == R::neg_infinity() && logits.iter().all(|logit| logit.load() == R::neg_infinity()) {
                 continue;
@@ -114,50 +131,63 @@ impl<R: Real> VocabRow<R> {
     }
 }
 
-/// Up to [`BLOCK`] entries of a row as `z`, the rest filled up.
+/// Room for a block of a row as `z`: up to [`BLOCK`] entries, the rest filled up.
 pub(crate) struct Block<R> {
-    z: [[R; CHUNK]; BLOCK / CHUNK],
+    z: [R; BLOCK],
     len: usize,
 }
 
 impl<R: Real> Block<R> {
     pub(crate) fn new() -> Self {
-        Self { z: [[R::zero(); CHUNK]; BLOCK / CHUNK], len: 0 }
+        Self { z: [R::zero(); BLOCK], len: 0 }
     }
 
     /// `logits` are at least one and at most a block.
     #[inline(always)]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
-        let all = self.z.as_flattened_mut();
-        for (z, logit) in all.iter_mut().zip(logits) {
+        for (z, logit) in self.z.iter_mut().zip(logits) {
             *z = logit.load() * scale;
         }
         self.len = logits.len().min(BLOCK);
         // a repeated entry changes neither the least nor the largest
-        let first = all[0];
-        all[self.len..].fill(first);
+        let first = self.z[0];
+        self.z[self.len..].fill(first);
     }
 
-    /// The least and the largest z; NaN is neither.
     #[inline(always)]
-    fn range(&self) -> (R, R) {
-        let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
-        for z in self.z.as_flattened().chunks_exact(RANGE) {
-            for lane in 0..RANGE {
-                least[lane] = if z[lane] < least[lane] { z[lane] } else { least[lane] };
-                largest[lane] = if z[lane] > largest[lane] { z[lane] } else { largest[lane] };
-            }
-        }
-        let mut half = RANGE / 2;
-        while half > 0 {
-            for lane in 0..half {
-                least[lane] = if least[lane + half] < least[lane] { least[lane + half] } else { least[lane] };
-                largest[lane] = if largest[lane + half] > largest[lane] { largest[lane + half] } else { largest[lane] };
-            }
-            half /= 2;
-        }
-        (least[0], largest[0])
+    fn all(&self) -> &[R; BLOCK] {
+        &self.z
     }
+
+    /// The entries, and how many of them count.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> (&[R; BLOCK], usize) {
+        (&self.z, self.len)
+    }
+}
+
+/// The least and the largest z; NaN is neither.
+#[inline(always)]
+fn range<R: Real>(z: &[R; BLOCK]) -> (R, R) {
+    if let Some([least, largest]) = R::range(z) {
+        return (least, largest);
+    }
+    let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
+    for z in z.chunks_exact(RANGE) {
+        for lane in 0..RANGE {
+            least[lane] = if z[lane] < least[lane] { z[lane] } else { least[lane] };
+            largest[lane] = if z[lane] > largest[lane] { z[lane] } else { largest[lane] };
+        }
+    }
+    let mut half = RANGE / 2;
+    while half > 0 {
+        for lane in 0..half {
+            least[lane] = if least[lane + half] < least[lane] { least[lane + half] } else { least[lane] };
+            largest[lane] = if largest[lane + half] > largest[lane] { largest[lane + half] } else { largest[lane] };
+        }
+        half /= 2;
+    }
+    (least[0], largest[0])
 }
 
 /// `N` terms of the entries of `INS` rows side by side. A trait rather than a closure: it is inlined into every copy of a loop.
@@ -191,20 +221,22 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
     }
 }
 
-/// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`.
+/// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`. A block comes with
+/// the number of its entries that count.
 #[inline(always)]
 pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
-    blocks: [&Block<R>; INS],
+    blocks: [(&[R; BLOCK], usize); INS],
     of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
     let (mut lanes, mut terms) = ([[R::zero(); LANES]; N], [[R::zero(); CHUNK]; N]);
-    for chunk in 0..blocks[0].len.div_ceil(CHUNK) {
-        let z: [&[R; CHUNK]; INS] = array::from_fn(|b| &blocks[b].z[chunk]);
+    let len = blocks[0].1;
+    for start in (0..len).step_by(CHUNK) {
+        let z = blocks.map(|(z, _)| &z[start..start + CHUNK]);
         for i in 0..CHUNK {
             let term = of.of(array::from_fn(|b| z[b][i]));
             (0..N).for_each(|n| terms[n][i] = term[n]);
         }
-        let live = CHUNK.min(blocks[0].len - chunk * CHUNK);
+        let live = CHUNK.min(len - start);
         for (lanes, terms) in lanes.iter_mut().zip(&mut terms) {
             // +0 changes no lane: none is ever −0
             terms[live..].fill(R::zero());

@@ -1,19 +1,28 @@
-//! One source, compiled once for the baseline of the target and once more with AVX2: a second copy changes speed, never bits,
-//! because neither copy may fuse or reorder an operation. The only `unsafe` of the crate.
+//! One source, compiled once for the baseline of the target, once more with AVX2 and once more with AVX-512: another copy changes speed,
+//! never bits, because no copy may fuse or reorder an operation. The only `unsafe` of the crate.
 
 pub(crate) mod recursion;
+pub(crate) mod vocab;
 
-/// Writes a function whose body is also compiled with AVX2 and chosen at run time (x86-64, feature `std`).
+/// Writes a function whose body is also compiled with AVX2 and AVX-512, and chosen at run time (x86-64, feature `std`).
 ///
 /// Everything `#[inline(always)]` that the body calls is inlined into both copies.
 macro_rules! multiversion {
     ($(#[$meta:meta])* $vis:vis fn $name:ident<$($g:ident: $bound:path),*>($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block) => {
         $(#[$meta])*
-        #[allow(unsafe_code, reason = "calling the AVX2 copy after detecting AVX2")]
+        #[allow(unsafe_code, reason = "calling a copy after detecting what it needs")]
         $vis fn $name<$($g: $bound),*>($($arg: $ty),*) -> $ret {
             #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "avx2")))]
             {
                 // a copy of the source rather than a call: the closures in it are then this copy's own, with its features
+                #[cfg(avx512)]
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                unsafe fn avx512<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
+                #[cfg(avx512)]
+                if $crate::simd::has_avx512() {
+                    // SAFETY: the CPU has what `avx512` requires.
+                    return unsafe { avx512($($arg),*) };
+                }
                 #[target_feature(enable = "avx2")]
                 unsafe fn avx2<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
                 if std::is_x86_feature_detected!("avx2") {
@@ -26,3 +35,28 @@ macro_rules! multiversion {
     };
 }
 pub(crate) use multiversion;
+
+/// Whether the CPU has the parts of AVX-512 that the copies are compiled with: those that came together.
+#[cfg(all(feature = "std", target_arch = "x86_64", avx512))]
+#[inline]
+#[cfg_attr(target_feature = "avx2", allow(dead_code, reason = "a single copy then"))]
+pub(crate) fn has_avx512() -> bool {
+    std::is_x86_feature_detected!("avx512f")
+        && std::is_x86_feature_detected!("avx512bw")
+        && std::is_x86_feature_detected!("avx512dq")
+        && std::is_x86_feature_detected!("avx512vl")
+}
+
+/// Asks for the memory at an address before it is needed. An address where there is nothing does no harm.
+#[inline(always)]
+#[allow(unsafe_code, reason = "the instruction for it")]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
+        // SAFETY: the instruction is part of every x86-64 and may be given any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}

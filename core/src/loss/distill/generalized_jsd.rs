@@ -168,7 +168,7 @@ multiversion! {
                 for (logits, teacher_logits) in logits.chunks(BLOCK).zip(teacher_logits.chunks(BLOCK)) {
                     block.load(logits, scale);
                     other.load(teacher_logits, scale);
-                    let [part, slope] = block_sums([&block, &other], &pair);
+                    let [part, slope] = block_sums([block.view(), other.view()], &pair);
                     divergence.add(part);
                     slopes.add(slope);
                 }

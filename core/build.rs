@@ -1,0 +1,17 @@
+//! Tells whether the compiler can write AVX-512: since 1.89, later than the oldest compiler that this crate is for.
+
+use std::{env, process::Command};
+
+fn main() {
+    println!("cargo:rustc-check-cfg=cfg(avx512)");
+    println!("cargo:rerun-if-changed=build.rs");
+    if minor_version().is_some_and(|minor| minor >= 89) {
+        println!("cargo:rustc-cfg=avx512");
+    }
+}
+
+/// 95 of `rustc 1.95.0 (…)`.
+fn minor_version() -> Option<u32> {
+    let output = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?;
+    String::from_utf8(output.stdout).ok()?.split('.').nth(1)?.parse().ok()
+}
