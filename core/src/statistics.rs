@@ -258,7 +258,7 @@ fn joined<R: Real>(
     all
 }
 
-multiversion! {
+multiversion! { avx512:
     /// As [`co_moments`] for a single quantity; both moments are its own.
     fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
         for row in batch.rows() {

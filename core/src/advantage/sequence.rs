@@ -82,7 +82,7 @@ pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -
     Ok(())
 }
 
-multiversion! {
+multiversion! { avx512:
     fn spread<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> () {
         for (row, &value) in batch.rows().zip(values) {
             map_row(&row, [], [&mut *out], |[]| ([value], []));
@@ -90,7 +90,7 @@ multiversion! {
     }
 }
 
-multiversion! {
+multiversion! { avx512:
     fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], report: &mut dyn FnMut(f64)) -> () {
         for row in batch.rows() {
             let [sum] = fold_row(&row, [rewards], [], |[x]| ([], [x]));

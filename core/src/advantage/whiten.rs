@@ -188,7 +188,7 @@ impl Rescale {
     }
 }
 
-multiversion! {
+multiversion! { avx512:
     fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], rescale: Rescale, out: &mut [R]) -> () {
         for row in batch.rows() {
             map_row(&row, [values], [&mut *out], |[x]| ([rescale.of(x)], []));

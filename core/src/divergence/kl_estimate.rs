@@ -265,7 +265,7 @@ fn each<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &mut [R], of: im
     }
 }
 
-multiversion! {
+multiversion! { avx512:
     fn values<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
         by_estimator!(config, |kl| each(batch, input, out, |d| kl.value(d)));
     }

@@ -71,7 +71,7 @@ pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [R; 
     ([gradient], [loss, count(token.held), count(token.held_below), token.kl])
 }
 
-multiversion! {
+multiversion! { avx512:
     fn walk<R: Real, F: TokenLoss<R>>(
         part: &Part<'_>, input: PolicyLossInput<'_, R>, formula: &F, plan: &Plan<'_>, grad: &mut [R], report: &mut dyn FnMut([f64; 4]),
     ) -> () {

@@ -143,7 +143,7 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
     Ok(Analysis { moments, entropy_sum, wh_sum, reward_sum, sequences: batch.sequences() as u64 })
 }
 
-multiversion! {
+multiversion! { avx512:
     /// A sequence is read twice while it is in the cache, the batch once.
     fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((CoMoments, [f64; 5]))) -> () {
         for row in batch.rows() {

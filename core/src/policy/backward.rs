@@ -103,7 +103,7 @@ pub fn logits_gradient<L: Logit>(
     Ok(())
 }
 
-multiversion! {
+multiversion! { avx512:
     fn write<L: Logit>(batch: &Batch<'_>, input: LogitsGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) -> () {
         let rows = input.logits.chunks_exact(input.vocab).zip(grad.chunks_exact_mut(input.vocab));
         for (slot, ((logits, grad), &keep)) in rows.zip(batch.mask().as_slice()).enumerate() {

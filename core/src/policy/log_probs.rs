@@ -270,7 +270,7 @@ fn each_row<L: Logit, const OUTS: usize>(
 /// Called with every slot and, where it is kept, its logits and what was read of them.
 type Visit<'v, L> = &'v mut dyn FnMut(usize, Option<(&[L], VocabRow<<L as Logit>::Compute>)>);
 
-multiversion! {
+multiversion! { avx512:
     fn each_slot<L: Logit>(batch: &Batch<'_>, logits: &[L], vocab: usize, scale: L::Compute, visit: Visit<'_, L>) -> () {
         for (slot, (logits, &keep)) in logits.chunks_exact(vocab).zip(batch.mask().as_slice()).enumerate() {
             visit(slot, keep.then(|| (logits, VocabRow::read(logits, scale))));

@@ -4,10 +4,30 @@
 pub(crate) mod recursion;
 pub(crate) mod vocab;
 
-/// Writes a function whose body is also compiled with AVX2 and AVX-512, and chosen at run time (x86-64, feature `std`).
+/// Writes a function whose body is also compiled with AVX2 and chosen at run time (x86-64, feature `std`); after `avx512:` with AVX-512
+/// too. That third copy is for the kernels that are timed: it costs every crate that calls the function time to compile.
 ///
 /// Everything `#[inline(always)]` that the body calls is inlined into both copies.
 macro_rules! multiversion {
+    (avx512: $(#[$meta:meta])* $vis:vis fn $name:ident<$($g:ident: $bound:path),*>($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block) => {
+        $(#[$meta])*
+        #[allow(unsafe_code, reason = "calling a copy after detecting what it needs")]
+        $vis fn $name<$($g: $bound),*>($($arg: $ty),*) -> $ret {
+            #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "avx2"), avx512))]
+            {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+                unsafe fn avx512<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
+                if $crate::simd::has_avx512() {
+                    // SAFETY: the CPU has what `avx512` requires.
+                    return unsafe { avx512($($arg),*) };
+                }
+            }
+            $crate::simd::multiversion! {
+                fn narrower<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
+            }
+            narrower($($arg),*)
+        }
+    };
     ($(#[$meta:meta])* $vis:vis fn $name:ident<$($g:ident: $bound:path),*>($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block) => {
         $(#[$meta])*
         #[allow(unsafe_code, reason = "calling a copy after detecting what it needs")]
@@ -15,14 +35,6 @@ macro_rules! multiversion {
             #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "avx2")))]
             {
                 // a copy of the source rather than a call: the closures in it are then this copy's own, with its features
-                #[cfg(avx512)]
-                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-                unsafe fn avx512<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
-                #[cfg(avx512)]
-                if $crate::simd::has_avx512() {
-                    // SAFETY: the CPU has what `avx512` requires.
-                    return unsafe { avx512($($arg),*) };
-                }
                 #[target_feature(enable = "avx2")]
                 unsafe fn avx2<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
                 if std::is_x86_feature_detected!("avx2") {
