@@ -71,12 +71,22 @@ fn native() -> Vec<Machine> {
         machines.push(Machine::new(&format!("x86-64 baseline {profile}"), &[], baseline));
         if has_avx2() {
             let dispatch = move |workspace: &Workspace| host(workspace, &[flag, "--features=std"], "", "bits");
-            machines.push(Machine::new(&format!("x86-64 run-time avx2 {profile}"), &[], dispatch));
+            let best = if has_avx512() { "avx512" } else { "avx2" };
+            machines.push(Machine::new(&format!("x86-64 run-time {best} {profile}"), &[], dispatch));
             let compiled = move |workspace: &Workspace| {
                 host(workspace, &[flag], "-C target-feature=+avx2,+fma,+bmi1,+bmi2", "bits-avx2")
             };
             machines.push(Machine::new(&format!("x86-64 compiled avx2 {profile}"), &[], compiled));
         }
+    }
+    if has_avx512() {
+        // this machine would choose AVX-512: an older one is emulated
+        let needs = [Need::Program("qemu-x86_64", "qemu-user")];
+        machines.push(Machine::new("x86-64 run-time avx2 release, emulated", &needs, |workspace| {
+            let mut qemu = Command::new("qemu-x86_64");
+            qemu.args(["-cpu", "Haswell"]).arg(host_program(workspace, &["--release", "--features=std"], "", "bits")?);
+            stdout_of(&mut qemu)
+        }));
     }
     machines
 }
@@ -87,8 +97,22 @@ fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2")
 }
 
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    // those that the library asks for
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+}
+
 #[cfg(not(target_arch = "x86_64"))]
 const fn has_avx2() -> bool {
+    false
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+const fn has_avx512() -> bool {
     false
 }
 
@@ -104,9 +128,12 @@ fn build(mut cargo: Command, target: &str, example: &str, arguments: &[&str]) ->
 }
 
 fn host(workspace: &Workspace, arguments: &[&str], flags: &str, folder: &str) -> Result<String> {
+    stdout_of(&mut Command::new(host_program(workspace, arguments, flags, folder)?))
+}
+
+fn host_program(workspace: &Workspace, arguments: &[&str], flags: &str, folder: &str) -> Result<PathBuf> {
     let cargo = workspace.cargo_with_flags(flags, folder);
-    let program = build(cargo, &workspace.host, "print", arguments)?.join(format!("print{}", env::consts::EXE_SUFFIX));
-    stdout_of(&mut Command::new(program))
+    Ok(build(cargo, &workspace.host, "print", arguments)?.join(format!("print{}", env::consts::EXE_SUFFIX)))
 }
 
 fn wasm(workspace: &Workspace, flags: &str, folder: &str) -> Result<String> {

@@ -33,7 +33,7 @@ pub(crate) fn exp_f32(x: f32) -> f32 {
     // A NaN passes both comparisons and makes the mantissa NaN, whatever the integers are.
     let (mantissa, rounded) = reduced_f32(clamp(x, LOWEST, HIGHEST));
     // Wrapping, here and below, so that overflow checks put no branch into the loop. Twice the bias makes each half of n a biased exponent.
-    let n = rounded.to_bits().wrapping_sub(ROUNDER_F32.to_bits() - 2 * EXPONENT_BIAS_F32);
+    let n = rounded.to_bits().wrapping_sub(ROUNDER_BITS_F32 - 2 * EXPONENT_BIAS_F32);
     let first = n >> 1;
     let second = n.wrapping_sub(first);
     mantissa * f32::from_bits(first << 23) * f32::from_bits(second << 23)
@@ -52,7 +52,8 @@ const EXPONENT_BIAS_F32: u32 = 127;
 /// 1.5·2^23: after adding it the unit of the last mantissa bit is 1.
 const ROUNDER_F32: f32 = 12_582_912.0;
 /// What the bits of `rounded` have more than the biased exponent of 2^n.
-pub(crate) const NEAR_ORIGIN_F32: u32 = ROUNDER_F32.to_bits() - EXPONENT_BIAS_F32;
+pub(crate) const NEAR_ORIGIN_F32: u32 = ROUNDER_BITS_F32 - EXPONENT_BIAS_F32;
+const ROUNDER_BITS_F32: u32 = 0x4b40_0000;
 
 /// e^r near 1, and n + [`ROUNDER_F32`]; of one number, or of a vector of them with the same bits.
 #[inline(always)]

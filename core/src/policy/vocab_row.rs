@@ -250,6 +250,12 @@ pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     lanes.map(|lanes| tree(lanes).widen())
 }
 
+/// The sums of a whole block by the form that every machine has.
+#[cfg(test)]
+pub(crate) fn plain_sums(z: &[f32; BLOCK], max: f32) -> [f64; 2] {
+    block_sums([(z, BLOCK)], &Near(max))
+}
+
 /// The checks that all functions of logits share; gives 1/τ.
 pub(crate) fn check_logits<L: Logit>(
     batch: &Batch<'_>,

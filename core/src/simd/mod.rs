@@ -58,17 +58,3 @@ pub(crate) fn has_avx512() -> bool {
         && std::is_x86_feature_detected!("avx512dq")
         && std::is_x86_feature_detected!("avx512vl")
 }
-
-/// Asks for the memory at an address before it is needed. An address where there is nothing does no harm.
-#[inline(always)]
-#[allow(unsafe_code, reason = "the instruction for it")]
-pub(crate) fn prefetch(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use core::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-        // SAFETY: the instruction is part of every x86-64 and may be given any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}

@@ -5,6 +5,10 @@ use crate::policy::vocab_row::BLOCK;
 
 /// What will be needed next: an address, and the bytes of a vector there.
 #[derive(Clone, Copy)]
+#[cfg_attr(
+    not(all(feature = "std", target_arch = "x86_64")),
+    allow(dead_code, reason = "only vectors written by hand fetch")
+)]
 pub struct Ahead {
     pub(crate) address: *const u8,
     pub(crate) step: usize,
@@ -54,6 +58,7 @@ pub(crate) fn range(z: &[f32; BLOCK]) -> Option<[f32; 2]> {
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 #[allow(unsafe_code, reason = "vectors")]
 #[allow(unused_unsafe, reason = "newer compilers hold some of the instructions for safe")]
+#[allow(clippy::incompatible_msrv, reason = "those of AVX-512 are behind cfg(avx512)")]
 mod x86 {
     use core::{
         arch::x86_64::*,
@@ -65,7 +70,6 @@ mod x86 {
         math::{reduced_f32, NEAR_ORIGIN_F32},
         recursion::Lanes,
         reduce::LANES,
-        simd::prefetch,
     };
 
     /// [`LANES`] numbers.
@@ -226,7 +230,8 @@ mod x86 {
     fn near<V: Vector>(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> [f32; 2] {
         let (max, mut sum, mut weighted) = (V::all(max), V::all(0.0), V::all(0.0));
         for k in 0..VECTORS {
-            prefetch(ahead.address.wrapping_add(k * ahead.step));
+            // SAFETY: the instruction is part of every x86-64 and may be given any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.address.wrapping_add(k * ahead.step).cast()) };
             let distance = vector::<V>(z, k) - max;
             let (mantissa, rounded) = reduced_f32(distance);
             let term = mantissa.times_power(rounded);
@@ -282,5 +287,38 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn range_avx512(z: &[f32; BLOCK]) -> [f32; 2] {
         range::<One>(z)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::vocab_row::plain_sums;
+
+    #[test]
+    fn explicit_vectors_have_the_bits_of_the_plain_form() {
+        let mut state = 1_u32;
+        let mut logits = [0.0_f32; BLOCK];
+        for round in 0..200 {
+            for logit in &mut logits {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *logit = (state >> 8) as f32 / (1 << 19) as f32 - 16.0;
+            }
+            logits[round] = [0.0, -0.0, f32::NAN, 15.5, -70.0][round % 5];
+            let (mut least, mut largest) = (f32::INFINITY, f32::NEG_INFINITY);
+            for &z in &logits {
+                least = if z < least { z } else { least };
+                largest = if z > largest { z } else { largest };
+            }
+            if let Some(range) = range(&logits) {
+                assert_eq!(range, [least, largest]);
+            }
+            let plain = plain_sums(&logits, largest);
+            let ahead = Ahead { address: logits.as_ptr().cast(), step: 64 };
+            if let Some(sums) = near_sums(&logits, largest, ahead) {
+                let bits = |x: f64| if x.is_nan() { 0 } else { x.to_bits() };
+                assert_eq!(sums.map(|sum| bits(f64::from(sum))), plain.map(bits), "round {round}");
+            }
+        }
     }
 }
