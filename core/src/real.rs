@@ -83,7 +83,7 @@ impl Real for f32 {
     }
     #[inline(always)]
     fn range(z: &[Self; BLOCK]) -> Option<[Self; 2]> {
-        simd::vocab::range(z)
+        simd::vocab::range_of(z)
     }
 }
 

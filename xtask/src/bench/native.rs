@@ -22,8 +22,10 @@ pub(super) const REQUIREMENTS: [&str; 2] = ["bench/requirements.txt", "tests/ref
 /// How the library is built.
 #[derive(Clone, Copy)]
 pub(super) enum Build {
-    /// AVX2 chosen at run time.
+    /// The best of the copies chosen at run time.
     Dispatch,
+    /// For processors with AVX2, and nothing later.
+    Avx2,
     /// What every processor of the target has.
     Baseline,
     /// As `Dispatch`, with sequences in parallel.
@@ -34,6 +36,7 @@ impl Build {
     const fn name(self) -> &'static str {
         match self {
             Self::Dispatch => "dispatch",
+            Self::Avx2 => "avx2",
             Self::Baseline => "baseline",
             Self::Parallel => "parallel",
         }
@@ -41,9 +44,16 @@ impl Build {
 
     const fn features(self) -> &'static str {
         match self {
-            Self::Dispatch => "std",
+            Self::Dispatch | Self::Avx2 => "std",
             Self::Baseline => "",
             Self::Parallel => "std,tokenwise/rayon",
+        }
+    }
+
+    const fn flags(self) -> &'static str {
+        match self {
+            Self::Avx2 => "-C target-feature=+avx2",
+            _ => "",
         }
     }
 }
@@ -135,7 +145,7 @@ impl Native<'_> {
     pub(super) fn program(&self, build: Build) -> Result<PathBuf> {
         // a folder each: the products of all have the same names
         let folder = format!("bench-{}", build.name());
-        let mut cargo = self.workspace.cargo_with_flags("", &folder);
+        let mut cargo = self.workspace.cargo_with_flags(build.flags(), &folder);
         cargo.args(["build", "--quiet", "--release", "--package", "tokenwise-bench", "--features", build.features()]);
         stdout_of(&mut cargo)?;
         let products = self.workspace.target.join("xtask").join(folder).join("release");

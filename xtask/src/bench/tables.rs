@@ -109,7 +109,7 @@ pub(super) fn bits(records: &Records) -> String {
     if text.is_empty() {
         return text;
     }
-    head(&["item", "AVX2 and baseline", "1 and 2 threads"]) + &text
+    head(&["item", "chosen at run time and baseline", "1 and 2 threads"]) + &text
 }
 
 /// How many times faster the kept tokens alone are.

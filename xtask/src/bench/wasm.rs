@@ -34,7 +34,8 @@ pub(super) fn measure(native: &Native<'_>, records: &mut Records, progress: &mut
     bare(workspace, SIMD, "bench-wasm-simd128", &modules.join("bare-simd128.wasm"))?;
     bare(workspace, "", "bench-wasm", &modules.join("bare-plain.wasm"))?;
 
-    let program = native.program(Build::Dispatch)?;
+    // twice as wide is what can be expected to be twice as fast; four times as wide would compare machines
+    let program = native.program(Build::Avx2)?;
     for item in ["logits-f32", "analysis"] {
         let mut ours = raised(workspace, &program);
         ours.args(["--only", item, "--rows", &ROWS.to_string()]).envs(pools(1));
