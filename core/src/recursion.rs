@@ -127,7 +127,12 @@ fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     for t in (0..keep.len()).rev() {
         let mut out = [R::zero(); OUTS];
         if keep[t] {
-            (out, next) = formula.kept(inputs.map(|input| input[t]), next);
+            // a loop: `map` is not always inlined, and is then a call for every token
+            let mut token = [R::zero(); INS];
+            for (token, input) in token.iter_mut().zip(&inputs) {
+                *token = input[t];
+            }
+            (out, next) = formula.kept(token, next);
         } else if across == Across::ZeroStep {
             next = formula.dropped(next);
         }
