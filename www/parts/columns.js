@@ -1,0 +1,72 @@
+// The grid with plain columns: no states between them, but a line above that says which columns belong together.
+
+import { html } from "./dom.js";
+import { Grid } from "./grid.js";
+
+/** @typedef {{ text: string, count: number }} Span a heading over `count` columns */
+
+export class Columns extends Grid {
+  /**
+   * @param {HTMLElement} container
+   * @param {import("./grid.js").Handlers} handlers
+   * @param {string} label of the part that scrolls
+   */
+  constructor(container, handlers, label) {
+    super(container, handlers);
+    this.scroller.classList.add("columns");
+    this.scroller.setAttribute("role", "region");
+    this.scroller.setAttribute("aria-label", label);
+    /** @type {Span[]} */
+    this.spans = [];
+  }
+
+  /**
+   * @param {import("./grid.js").Table} table
+   * @param {Span[]} [spans]
+   */
+  draw(table, spans = []) {
+    if (JSON.stringify(spans) !== JSON.stringify(this.spans)) this.shape = "";
+    this.spans = spans;
+    this.scroller.setAttribute("aria-label", table.label);
+    super.draw(table);
+  }
+
+  /** @param {import("./grid.js").Table} table */
+  build(table) {
+    const held = this.scroller.contains(document.activeElement) ? this.place : null;
+    // the grid makes a heading for each state and for the token after it; here only tokens stay
+    super.build({ ...table, states: table.tokens.map(() => "") });
+    for (const mark of this.scroller.querySelectorAll(".mark")) mark.remove();
+    const grid = /** @type {HTMLElement} */ (this.scroller.firstElementChild);
+    grid.style.setProperty("--halves", String(table.tokens.length));
+    grid.setAttribute("aria-colcount", String(table.tokens.length + 1));
+    for (const token of grid.querySelectorAll(".token")) token.removeAttribute("lang");
+    if (this.spans.length > 0) grid.prepend(this.heading());
+    // a table that was built anew under the reader's hands keeps the focus
+    if (held) this.elements.get(`${this.place?.row}.${this.place?.index}`)?.focus();
+  }
+
+  heading() {
+    const line = html("div", { role: "row", class: "row spans" }, html("div", { role: "columnheader", class: "name" }, "\u00a0"));
+    let first = 2;
+    for (const { text, count } of this.spans) {
+      const head = html("div", { role: "columnheader", class: "span", "aria-colspan": count }, text);
+      head.style.gridColumn = `${first} / span ${count}`;
+      head.setAttribute("aria-colindex", String(first));
+      line.append(head);
+      first += count;
+    }
+    return line;
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {"action" | "state"} _align
+   * @param {number} index
+   */
+  placed(element, _align, index) {
+    element.style.gridColumn = String(2 + index);
+    element.setAttribute("aria-colindex", String(2 + index));
+    return element;
+  }
+}
