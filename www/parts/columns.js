@@ -18,15 +18,18 @@ export class Columns extends Grid {
     this.scroller.setAttribute("aria-label", label);
     /** @type {Span[]} */
     this.spans = [];
+    this.corner = "";
   }
 
   /**
    * @param {import("./grid.js").Table} table
    * @param {Span[]} [spans]
+   * @param {string} [corner] what the spans are
    */
-  draw(table, spans = []) {
-    if (JSON.stringify(spans) !== JSON.stringify(this.spans)) this.shape = "";
+  draw(table, spans = [], corner = "") {
+    if (JSON.stringify([spans, corner]) !== JSON.stringify([this.spans, this.corner])) this.shape = "";
     this.spans = spans;
+    this.corner = corner;
     this.scroller.setAttribute("aria-label", table.label);
     super.draw(table);
   }
@@ -47,7 +50,7 @@ export class Columns extends Grid {
   }
 
   heading() {
-    const line = html("div", { role: "row", class: "row spans" }, html("div", { role: "columnheader", class: "name" }, "\u00a0"));
+    const line = html("div", { role: "row", class: "row spans" }, html("div", { role: "columnheader", class: "name" }, this.corner));
     let first = 2;
     for (const { text, count } of this.spans) {
       const head = html("div", { role: "columnheader", class: "span", "aria-colspan": count }, text);

@@ -198,6 +198,7 @@ test("Chinese keeps every number and edit", browserTest, async () => {
   await edit(page, "loss1", 0, "4");
   await pick(page, "seq-mean-token-mean");
   await page.locator("#language").click();
+  await page.waitForSelector("html[lang=zh-CN]");
   assert.deepEqual(await losses(page), [2.33333, 3, 7, 0.7, 1.4, 14, 3]);
   assert.match(await page.locator(".lab-why").textContent(), /为什么是 3.*长度偏差/);
   assert.match(await page.locator(".agg-verdict").textContent(), /局部损失的平均恰好是对的：3/);

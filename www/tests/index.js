@@ -4,5 +4,6 @@ import "./catalogues.test.js";
 import "./chain.test.js";
 import "./examples.test.js";
 import "./format.test.js";
+import "./groups.test.js";
 import "./keyboard.test.js";
 import "./look.test.js";
