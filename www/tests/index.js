@@ -4,5 +4,6 @@ import "./chain.test.js";
 import "./examples.test.js";
 import "./format.test.js";
 import "./keyboard.test.js";
+import "./kl.test.js";
 import "./look.test.js";
 import "./plot.test.js";
