@@ -1,4 +1,4 @@
-// What the tables of the laboratories share: a cell with its tint, comma-separated text, and a list of threads.
+// What the tables of the laboratories share: a cell with its tint, a number typed into it, and a list of threads.
 
 import { html } from "../parts/dom.js";
 import { full, parse } from "../parts/format.js";
@@ -21,18 +21,6 @@ export function numberCell(value, { kind, label, most = 0, text, dropped = false
  * @param {ArrayLike<number>} values
  */
 export const largest = (values) => Array.from(values).filter(Number.isFinite).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-
-/**
- * Comma-separated text, every digit, with the plain minus that programs read.
- * @param {(string | number)[][]} lines the first holds the names of the columns
- */
-export function csv(lines) {
-  const field = (/** @type {string | number} */ value) => {
-    const text = typeof value === "number" ? (Object.is(value, -0) ? "-0" : String(value)) : value;
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return `${lines.map((line) => line.map(field).join(",")).join("\n")}\n`;
-}
 
 /** @typedef {[thread: string, address: string]} Thread a name such as verl#593, and where it is */
 

@@ -6,4 +6,6 @@ import "./examples.test.js";
 import "./format.test.js";
 import "./groups.test.js";
 import "./keyboard.test.js";
+import "./kl.test.js";
 import "./look.test.js";
+import "./plot.test.js";

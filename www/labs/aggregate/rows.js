@@ -4,7 +4,8 @@ import { t } from "../../i18n/index.js";
 import { html } from "../../parts/dom.js";
 import { short } from "../../parts/format.js";
 import { math, name } from "../../parts/math.js";
-import { csv, numberCell } from "../table.js";
+import { csv } from "../csv.js";
+import { numberCell } from "../table.js";
 import { compute, split } from "./compute.js";
 import { modes, width } from "./state.js";
 
@@ -69,8 +70,6 @@ export function asCsv(library, state) {
     return [i + 1, slot + 1, kept[slot] ? 1 : 0, loss, ...modes.map((mode) => weight(mode, k)), parts.naiveWeights?.[k] ?? NaN, parts.rightWeights?.[k] ?? NaN];
   }));
   const totals = modes.map((mode) => { const outcome = whole.modes[mode]; return "loss" in outcome ? outcome.loss : NaN; });
-  return csv([
-    ["answer", "slot", "kept", "loss", ...modes.map((mode) => `weight ${mode}`), `${state.mode} split naive`, `${state.mode} split global`], ...lines,
-    ["total", "", "", "", ...totals, parts.naive, parts.right],
-  ]);
+  const head = ["answer", "slot", "kept", "loss", ...modes.map((mode) => `weight ${mode}`), `${state.mode} split naive`, `${state.mode} split global`];
+  return csv(head, [...lines, ["total", "", "", "", ...totals, parts.naive, parts.right]]);
 }

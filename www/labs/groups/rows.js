@@ -3,7 +3,8 @@
 import { t } from "../../i18n/index.js";
 import { html } from "../../parts/dom.js";
 import { short } from "../../parts/format.js";
-import { csv, largest, numberCell } from "../table.js";
+import { csv } from "../csv.js";
+import { largest, numberCell } from "../table.js";
 import { estimators } from "./estimators.js";
 import { placeOf, samplesOf } from "./state.js";
 
@@ -99,5 +100,5 @@ export function asCsv(state, result, all) {
     const [p, place] = placeOf(state, i);
     return [p + 1, place + 1, score, ...(state.second ? [format, result.scores[i]] : []), length, ...all.map(({ id }) => result.advantages[id]?.[i] ?? NaN)];
   });
-  return csv([["prompt", "sample", "score", ...(state.second ? ["second source", "total"] : []), "length", ...all.map(({ id }) => id)], ...lines]);
+  return csv(["prompt", "sample", "score", ...(state.second ? ["second source", "total"] : []), "length", ...all.map(({ id }) => id)], lines);
 }
