@@ -5,6 +5,7 @@ import { refusalText } from "../chain/summary.js";
 import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
+import { copyText } from "../chain/explain.js";
 import { full, short } from "../parts/format.js";
 import { math, name } from "../parts/math.js";
 import { compute } from "./aggregate/compute.js";
@@ -54,10 +55,12 @@ class AggregateView {
     this.fields = html("section", { class: "lab-fields" });
     this.table = html("section", { class: "lab-part agg-table" });
     this.cards = html("section", { class: "agg-cards" });
-    this.why = html("section", { class: "lab-why", "aria-live": "polite" });
+    this.why = html("section", { class: "lab-why" });
+    // the explanation is long: only its result is read out
+    this.status = html("p", { class: "unseen", role: "status" });
     this.splitting = html("section", { class: "lab-part" });
     const bench = html("div", { class: "lab-bench agg-bench" }, html("div", { class: "lab-view" }, this.cards), this.why);
-    container.append(html("div", { class: "lab" }, this.lead, this.fields, this.table, bench, this.splitting));
+    container.append(html("div", { class: "lab" }, this.lead, this.fields, this.table, bench, this.status, this.splitting));
     this.buttons = html("div", { class: "lab-fields" });
     const grid = html("div", { class: "lab-grid" });
     this.table.append(grid, this.buttons);
@@ -67,7 +70,7 @@ class AggregateView {
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: () => {},
+      copy: ({ row, index }) => copyText(full(this.present.answers[Number(row.slice(4))].losses[index])),
     }, "");
     this.split = new SplitView(this.splitting, {
       set: (changes, continued) => this.context.change(fitted({ ...this.present, ...changes }), continued),
@@ -240,6 +243,7 @@ class AggregateView {
     const outcome = whole.modes[mode];
     const value = "loss" in outcome ? short(outcome.loss) : "—";
     const { totals } = whole;
+    this.status.textContent = t("aggregate.why", { mode: t(`aggregate.mode.${mode}`), value });
     const lines = state.answers.map((_, i) => html(
       "tr", {}, html("th", { scope: "row" }, t("tables.answer", { number: i + 1 })), html("td", {}, String(whole.lengths[i])),
       html("td", { "data-weight": i }, "weights" in outcome && whole.lengths[i] > 0 ? short(weightOf(state, outcome.weights, i)) : "—"),
@@ -253,7 +257,7 @@ class AggregateView {
       html("p", {}, t(`aggregate.meaning.${mode}`)),
       html("p", { class: "lab-note" }, t("aggregate.counts", { tokens: totals.tokens, sequences: totals.sequences, prompts: totals.prompts.length, scale: short(state.scale) })),
       html("div", { class: "lab-scroll", role: "region", tabindex: 0, "aria-label": t("aggregate.perAnswer") }, html("table", { class: "lab-table" }, html("thead", {}, html("tr", {}, ...head.map((key) => html("th", { scope: "col" }, t(key))))), html("tbody", {}, ...lines))),
-      threadList([[["verl#593", "https://github.com/volcengine/verl/issues/593"], t("aggregate.thread.593")], [["verl#3741", "https://github.com/volcengine/verl/issues/3741"], t("aggregate.thread.3741")]]),
+      threadList([[["verl#593", "https://github.com/verl-project/verl/issues/593"], t("aggregate.thread.593")], [["verl#3741", "https://github.com/verl-project/verl/issues/3741"], t("aggregate.thread.3741")]]),
     );
   }
 

@@ -4,6 +4,7 @@ import { t } from "../i18n/index.js";
 import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
+import { copyText } from "../chain/explain.js";
 import { full } from "../parts/format.js";
 import { PlotView } from "../parts/plot.js";
 import { compute } from "./groups/compute.js";
@@ -41,7 +42,7 @@ class GroupsView {
     this.fields = html("section", { class: "lab-fields" });
     this.prompts = html("section", { class: "groups-prompts" });
     const grid = html("div", { class: "lab-grid" });
-    const why = html("section", { class: "lab-why", "aria-live": "polite" });
+    const why = html("section", { class: "lab-why" });
     const picture = html("div", {});
     this.notes = html("div", { class: "lab-part" });
     const bench = html("div", { class: "lab-bench groups-bench" }, grid, why);
@@ -54,10 +55,13 @@ class GroupsView {
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: () => {},
+      copy: ({ row, index }) => copyText(full(this.valueAt(row, index))),
     }, "");
     this.plot = new PlotView(picture);
     this.reading = new Reading(why);
+    // the explanation is long: only what it explains is read out
+    this.status = html("p", { class: "unseen", role: "status" });
+    why.after(this.status);
     this.shape = "";
   }
 
@@ -119,6 +123,17 @@ class GroupsView {
       };
     });
     this.prompts.replaceChildren(...this.lines.map(({ greedy, more, less, told }, p) => html("div", { class: "lab-fields" }, html("strong", {}, t("groups.prompt", { number: p + 1 })), more, less, greedy.element, told)));
+  }
+
+  /**
+   * @param {string} row
+   * @param {number} index
+   */
+  valueAt(row, index) {
+    const count = samplesOf(this.present).length;
+    if (index >= count) return this.result?.sums[row]?.[index - count] ?? NaN;
+    if (row === "total") return this.result?.scores[index] ?? NaN;
+    return this.result?.advantages[row]?.[index] ?? /** @type {any} */ (samplesOf(this.present)[index])[row] ?? NaN;
   }
 
   /** @param {Place} place */
@@ -190,6 +205,8 @@ class GroupsView {
   read() {
     if (!this.shown || !this.result) return;
     this.reading.draw(this.shown, this.result, this.place);
+    this.status.textContent = this.reading.container.querySelector("h2")?.textContent ?? "";
+    this.grid.mark(new Set([`${this.place.row}.${this.place.index}`]));
     const chosen = estimatorById.has(this.place.row) ? this.place.row : CURVES[0];
     const { advantages } = this.result;
     const drawn = [...CURVES.filter((id) => id !== chosen), chosen].filter((id) => advantages[id]);

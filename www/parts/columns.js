@@ -19,6 +19,8 @@ export class Columns extends Grid {
     /** @type {Span[]} */
     this.spans = [];
     this.corner = "";
+    /** @type {Map<string, string>} what each result showed before */
+    this.results = new Map();
   }
 
   /**
@@ -31,7 +33,22 @@ export class Columns extends Grid {
     this.spans = spans;
     this.corner = corner;
     this.scroller.setAttribute("aria-label", table.label);
+    const before = this.shape;
     super.draw(table);
+    this.tell(table, before === this.shape);
+  }
+
+  /**
+   * Which results an edit has changed; another table is no change.
+   * @param {import("./grid.js").Table} table
+   * @param {boolean} same
+   */
+  tell(table, same) {
+    const results = new Map(table.rows.flatMap((row) => row.cells.flatMap((cell, i) => (cell.kind === "result" ? [[`${row.key}.${i}`, cell.text]] : []))));
+    const order = new Map(table.rows.map((row, place) => [row.key, place]));
+    const changed = [...results].filter(([id, text]) => same && this.results.get(id) !== text).map(([id]) => id);
+    this.results = results;
+    this.pulse(new Set(changed), new Map(changed.map((id) => [id, (order.get(id.slice(0, id.lastIndexOf("."))) ?? 0) / 4])));
   }
 
   /** @param {import("./grid.js").Table} table */

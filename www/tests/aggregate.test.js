@@ -36,6 +36,8 @@ test("the batch of verl#593 under every mode", browserTest, async () => {
   assert.match(await page.locator('[data-mode="seq-mean-token-mean"] .agg-bias').textContent(), /answer with 5 tokens weighs 0\.2 times one of the answer with 1/);
   assert.match(await page.locator('[data-mode="token-mean"] .agg-bias').textContent(), /weighs the same/);
   assert.equal(await page.locator('[data-mode="token-mean"] .agg-bar').count(), 6);
+  // a brace lost in a style sheet would leave the bars black
+  assert.notEqual(await page.locator(".agg-bar").first().evaluate((bar) => getComputedStyle(bar).fill), "rgb(0, 0, 0)");
   assert.deepEqual(problems, []);
   await close();
 });

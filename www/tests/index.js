@@ -7,5 +7,6 @@ import "./format.test.js";
 import "./groups.test.js";
 import "./keyboard.test.js";
 import "./kl.test.js";
+import "./logits.test.js";
 import "./look.test.js";
 import "./plot.test.js";

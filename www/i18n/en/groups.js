@@ -34,7 +34,7 @@ export default {
   "groups.row.length": "length in tokens",
   "groups.row.total": "score of both",
   "groups.input.score": "What the task gave the whole answer. Enter edits it.",
-  "groups.input.format": "What a second source gave, such as one for the format. All estimators but the last of GDPO read the sum of both.",
+  "groups.input.format": "What a second source gave, such as one for the format. All estimators but the two of GDPO read the sum of both.",
   "groups.input.length": "How many tokens the answer has. It matters where tokens, not samples, are averaged: OPO, REINFORCE++, GDPO and token baselines.",
   "groups.input.total": "The score plus the weighted second source: what the estimators read.",
   "groups.name.grpo-verl": "GRPO (verl)",

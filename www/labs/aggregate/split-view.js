@@ -44,7 +44,7 @@ export class SplitView {
       [["prime-rl#583", "https://github.com/PrimeIntellect-ai/prime-rl/pull/583"], t("aggregate.thread.583")],
       [["ms-swift#10117", "https://github.com/modelscope/ms-swift/issues/10117"], t("aggregate.thread.10117")],
       [["TRL#6024", "https://github.com/huggingface/trl/pull/6024"], t("aggregate.thread.6024")],
-      [["verl#3741", "https://github.com/volcengine/verl/issues/3741"], t("aggregate.thread.3741.split")],
+      [["verl#3741", "https://github.com/verl-project/verl/issues/3741"], t("aggregate.thread.3741.split")],
     ]));
   }
 
@@ -107,7 +107,7 @@ export class SplitView {
       x: { label: t("aggregate.plot.token"), domain: [0.5, Math.max(1, kept.length) + 0.5] }, y: { label: t("aggregate.plot.weight") },
       series: [
         { id: "right", name: t("aggregate.plot.right"), x, y: pick(parts.rightWeights ?? weights), kind: "bars", colour: 0 },
-        { id: "naive", name: t("aggregate.plot.naive"), x, y: pick(parts.naiveWeights), kind: "points", colour: 1 },
+        { id: "naive", name: t("aggregate.plot.naive"), x, y: pick(parts.naiveWeights), kind: "points", colour: 1, dash: 0 },
       ],
       marks,
     });

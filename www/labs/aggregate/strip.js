@@ -41,7 +41,7 @@ export function strip(kept, weights, label) {
     picture.append(svg("text", { x: Math.max(middle, 9), y: HEIGHT - 3, class: "agg-name" }, `#${i + 1}`));
     const top = floor - Math.max(1, (weight / most) * (floor - TOP));
     // a number is only written where it has room
-    if (shown[i] > 0 && x - from + gap > brief(weight).length * 6) picture.append(svg("text", { x: middle, y: top - 4, class: "agg-number" }, brief(weight)));
+    if (shown[i] > 0 && x - from + gap > brief(weight).length * 6) picture.append(svg("text", { x: Math.min(middle, WIDTH - brief(weight).length * 3.1), y: top - 4, class: "agg-number" }, brief(weight)));
     x += gap;
   }
   return picture;

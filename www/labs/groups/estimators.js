@@ -23,7 +23,7 @@ const first = ({ starts }, tokens) => Float64Array.from(starts, (start) => token
 
 /** @type {Estimator[]} */
 export const estimators = [
-  { id: "grpo-verl", peers: "verl grpo · SkyRL · slime", epsilon: 1e-6, single: "raw", sum: "group", run: (library, { groups, scores }) => library.groupRelativeF64(groups, scores, { epsilon: 1e-6, singleton: "raw" }) },
+  { id: "grpo-verl", peers: "verl grpo · SkyRL", epsilon: 1e-6, single: "raw", sum: "group", run: (library, { groups, scores }) => library.groupRelativeF64(groups, scores, { epsilon: 1e-6, singleton: "raw" }) },
   { id: "grpo-trl", peers: "TRL scale_rewards=group", epsilon: 1e-4, single: "zero", sum: "group", run: (library, { groups, scores }) => library.groupRelativeF64(groups, scores, { epsilon: 1e-4, singleton: "zero" }) },
   { id: "grpo-openrlhf", peers: "OpenRLHF group_norm", epsilon: 1e-9, single: "undefined", sum: "group", run: (library, { groups, scores }) => library.groupRelativeF64(groups, scores, { epsilon: 1e-9, singleton: "undefined" }) },
   { id: "grpo-population", peers: "ddof = 0", epsilon: 0, single: "zero", sum: "group", run: (library, { groups, scores }) => library.groupRelativeF64(groups, scores, { epsilon: 0, spread: "population" }) },
