@@ -173,11 +173,14 @@ class GroupsView {
    */
   preview(place, text) {
     const found = this.typed(place, text);
-    if ("state" in found) this.show(found.state);
+    if ("state" in found) this.show(found.state, true);
   }
 
-  /** @param {State} state */
-  show(state) {
+  /**
+   * @param {State} state
+   * @param {boolean} [trial] a number is still being typed
+   */
+  show(state, trial = false) {
     this.shown = state;
     this.result = compute(this.context.library, state);
     if (this.shape !== String(state.prompts.length)) this.buildPrompts(state);
@@ -195,7 +198,7 @@ class GroupsView {
       line.less.disabled = state.prompts[p].samples.length <= LIMITS.samples[0];
       line.told.textContent = t(this.result.groups[p].kept ? "groups.kept" : "groups.dropped");
     }
-    this.grid.draw(tableOf(state, this.result), headingsOf(state), t("groups.corner"));
+    this.grid.draw(tableOf(state, this.result), { spans: headingsOf(state), corner: t("groups.corner"), trial });
     const last = samplesOf(state).length - 1;
     if (this.place.index > last + state.prompts.length || !this.grid.cellAt(this.place)) this.place = { row: "grpo-verl", index: 0 };
     this.read();

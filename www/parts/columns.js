@@ -19,36 +19,41 @@ export class Columns extends Grid {
     /** @type {Span[]} */
     this.spans = [];
     this.corner = "";
-    /** @type {Map<string, string>} what each result showed before */
-    this.results = new Map();
+    /** @type {Map<string, string>} what each result showed at the last drawing */
+    this.last = new Map();
+    /** @type {Map<string, string>} and at the last one that was no trial */
+    this.settled = new Map();
   }
 
   /**
    * @param {import("./grid.js").Table} table
-   * @param {Span[]} [spans]
-   * @param {string} [corner] what the spans are
+   * @param {{ spans?: Span[], corner?: string, trial?: boolean }} [options] `corner`: what the spans are; `trial`: a number is still being typed
    */
-  draw(table, spans = [], corner = "") {
+  draw(table, { spans = [], corner = "", trial = false } = {}) {
     if (JSON.stringify([spans, corner]) !== JSON.stringify([this.spans, this.corner])) this.shape = "";
     this.spans = spans;
     this.corner = corner;
     this.scroller.setAttribute("aria-label", table.label);
     const before = this.shape;
     super.draw(table);
-    this.tell(table, before === this.shape);
+    this.tell(table, before === this.shape, trial);
   }
 
   /**
    * Which results an edit has changed; another table is no change.
    * @param {import("./grid.js").Table} table
    * @param {boolean} same
+   * @param {boolean} trial
    */
-  tell(table, same) {
+  tell(table, same, trial) {
     const results = new Map(table.rows.flatMap((row) => row.cells.flatMap((cell, i) => (cell.kind === "result" ? [[`${row.key}.${i}`, cell.text]] : []))));
     const order = new Map(table.rows.map((row, place) => [row.key, place]));
-    const changed = [...results].filter(([id, text]) => same && this.results.get(id) !== text).map(([id]) => id);
-    this.results = results;
-    this.pulse(new Set(changed), new Map(changed.map((id) => [id, (order.get(id.slice(0, id.lastIndexOf("."))) ?? 0) / 4])));
+    const changed = (/** @type {Map<string, string>} */ since) => [...results].filter(([id, text]) => same && since.get(id) !== text).map(([id]) => id);
+    const place = (/** @type {string} */ id) => (order.get(id.slice(0, id.lastIndexOf("."))) ?? 0) / 4;
+    // marked: what the edit changes in all; moving: what its last keystroke did
+    this.pulse(new Set(changed(this.settled)), new Map(changed(this.last).map((id) => [id, place(id)])));
+    this.last = results;
+    if (!trial) this.settled = results;
   }
 
   /** @param {import("./grid.js").Table} table */

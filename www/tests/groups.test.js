@@ -208,6 +208,17 @@ test("samples, prompts, lengths, greedy scores and a second source can be change
   await close();
 });
 
+test("an edit marks what it changed: its own group, and what is taken over the batch", browserTest, async () => {
+  const { page, close } = await open({ page: "groups" });
+  await preset(page, "unequal");
+  assert.equal(await page.locator(".changed").count(), 0);
+  await edit(page, "score", 4, "3");
+  const changed = await page.locator(".changed").evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`));
+  for (const id of ["dr-grpo.4", "dr-grpo.5", "rloo.4", "grpo-batch.0", "rf.0", "flash.3", "gpg.0"]) assert.ok(changed.includes(id), id);
+  for (const id of ["dr-grpo.0", "rloo.1", "grpo-verl.2", "opo.3", "remax.5"]) assert.ok(!changed.includes(id), id);
+  await close();
+});
+
 test("the curves follow the chosen estimator, in both languages", browserTest, async () => {
   const { page, problems, close } = await open({ page: "groups" });
   assert.equal(await page.locator(".legend .key").count(), 7);

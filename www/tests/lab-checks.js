@@ -22,10 +22,10 @@ export function checkLook(id, presets) {
       const { page, problems, close } = await open({ page: id, lang, theme, width, height: width === 360 ? 740 : 1000 });
       await mkdir(screenshots, { recursive: true });
       await checkAxe(page);
+      await page.screenshot({ path: join(screenshots, `${id}-${width}-${theme}-${lang}.png`), fullPage: true });
       for (const preset of presets) {
         await page.locator(`#choice-${id}-preset`).selectOption(preset);
         assert.equal(await page.locator(`#choice-${id}-preset`).inputValue(), preset);
-        await page.screenshot({ path: join(screenshots, `${id}-${preset}-${width}-${theme}-${lang}.png`), fullPage: true });
         const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         assert.ok(overflow <= 0, `${preset}: ${overflow} pixels too wide`);
         assert.doesNotMatch(await page.locator("main").innerText(), /\{\w+\}|undefined|\[object/);
