@@ -85,7 +85,7 @@ test("nearly tied: the ε of each framework decides", browserTest, async () => {
 test("all estimators agree with the textbook, on two groups of unequal size and length", browserTest, async () => {
   const { page, problems, close } = await open({ page: "groups" });
   await preset(page, "unequal");
-  const expected = textbook([[1, 0, 1, 0], [0, 1]], [[6, 3, 2, 9], [4, 8]], [1, 0]);
+  const expected = textbook([[1, 0, 1, 0], [0, 1]], [[6, 3, 2, 9], [4, 12]], [1, 0]);
   assert.equal(Object.keys(expected).length, 20);
   for (const [id, values] of Object.entries(expected)) {
     const shown = (await rowOf(page, id)).slice(0, 6);
@@ -141,8 +141,8 @@ test("sums: zero where they must be, marked where they are not", browserTest, as
   await preset(page, "unequal");
   const sums = async (id) => (await page.locator(`[role=gridcell][data-row="${id}"]`).allTextContents()).slice(-2);
   for (const id of ["grpo-verl", "grpo-trl", "grpo-openrlhf", "grpo-population", "grpo-batch", "areal", "dr-grpo", "rloo", "max-rl", "gpg", "decoupled"]) assert.deepEqual(await sums(id), ["0 ✓", "0 ✓"], id);
-  // OPO: per token 8/20 and 8/12, so 2 − 4·0.4 and 1 − 2·2/3
-  assert.deepEqual(await sums("opo"), ["0.4", "−0.3333"]);
+  // OPO: per token 8/20 and 12/16, so 2 − 4·0.4 and 1 − 2·0.75
+  assert.deepEqual(await sums("opo"), ["0.4", "−0.5"]);
   await page.locator(cell("opo", 6)).click();
   assert.match(await why(page).textContent(), /weighted by the length/);
   await preset(page, "single");

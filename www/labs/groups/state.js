@@ -38,7 +38,7 @@ export const presets = {
   "equal": () => one(prompt([1, 1, 1, 1])),
   "single": () => one(prompt([1, 0, 0, 0]), prompt([0.7])),
   "outlier": () => one(prompt([0.2, 0.3, 0.25, 0.25, 0.3, 9])),
-  "unequal": () => one(prompt([1, 0, 1, 0], [6, 3, 2, 9], 1), prompt([0, 1], [4, 8], 0)),
+  "unequal": () => one(prompt([1, 0, 1, 0], [6, 3, 2, 9], 1), prompt([0, 1], [4, 12], 0)),
   "lengths": () => one(prompt([1, 1, 0, 0], [2, 4, 10, 32])),
   "two-sources": () => ({ ...one(prompt([1, 0, 1, 0], [], 0, [0, 0, 0.1, 0.1]), prompt([1, 1, 1, 0], [], 1, [0.1, 0, 0, 0])), second: true }),
 };
