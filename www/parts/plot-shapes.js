@@ -172,7 +172,7 @@ export function handle({ x: { domain }, height, px, py }, plot, shown) {
   const at = px(movable.x);
   const bottom = height - EDGE.bottom;
   const dots = shown.filter(({ kind = "line", quiet }) => kind === "line" && !quiet).flatMap((series) => {
-    const y = py(nearest(series, movable.x));
+    const y = py(movable.values?.[series.id] ?? nearest(series, movable.x));
     return y >= EDGE.top - 1 && y <= bottom + 1 ? [svg("circle", { class: `dot ${lookOf(plot, series).class}`, cx: at, cy: y, r: 4 })] : [];
   });
   const grip = svg("path", { class: "grip", d: `M${at - 7} ${bottom + 9}L${at + 7} ${bottom + 9}L${at} ${bottom}Z` });

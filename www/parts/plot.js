@@ -26,6 +26,7 @@ export { ticks } from "./scale.js";
  * @typedef {object} Movable a value of x that pointer and keys change
  * @property {number} x
  * @property {string} name
+ * @property {Record<string, number>} [values] what the series are there, by id; without it what they are nearby
  * @property {(x: number, continued: boolean) => void} set `continued` for every step after the first of one movement
  */
 
