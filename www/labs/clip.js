@@ -3,7 +3,7 @@
 import { html } from "../parts/dom.js";
 import { short } from "../parts/format.js";
 import { PlotView } from "../parts/plot.js";
-import { extent, padded } from "../parts/scale.js";
+import { extent } from "../parts/scale.js";
 import { t } from "../i18n/index.js";
 import { CurveCache, domainOf, gradients, lossAt, valuesOf } from "./clip/compute.js";
 import { LossFields, mainFields } from "./clip/controls.js";
@@ -104,11 +104,9 @@ class ClipView {
       set: (/** @type {number} */ ratio, /** @type {boolean} */ continued) => this.move(ratio, continued),
     });
     const series = (/** @type {"losses" | "gradients"} */ which) => lines.map(({ id, curve }) => ({ id, name: t(`clip.loss.${id}`), x: curve.ratios, y: curve[which], ...lookOf(id) }));
-    // log π runs away near 0: that corner does not set the scale
-    const from = state.scale === "log" ? 0 : 0.04 * state.most;
-    const middle = padded(extent(lines.flatMap(({ curve }) => Array.from(curve.losses).filter((_, i) => curve.ratios[i] >= from))));
-    this.lossView.draw({ label: t("clip.plot.loss"), x, y: { label: t("clip.axis.loss"), domain: middle }, marks, series: series("losses"), movable: movable("loss"), legend: false });
-    this.gradientView.draw({ label: t("clip.plot.gradient"), x, y: { label: t("clip.axis.gradient") }, marks, series: series("gradients"), movable: movable("gradient"), legend: false });
+    const heights = (/** @type {"losses" | "gradients"} */ which) => ({ domain: heightsOf(state, lines.map(({ curve }) => ({ x: curve.ratios, y: curve[which] }))) });
+    this.lossView.draw({ label: t("clip.plot.loss"), x, y: { label: t("clip.axis.loss"), ...heights("losses") }, marks, series: series("losses"), movable: movable("loss"), legend: false });
+    this.gradientView.draw({ label: t("clip.plot.gradient"), x, y: { label: t("clip.axis.gradient"), ...heights("gradients") }, marks, series: series("gradients"), movable: movable("gradient"), legend: false });
   }
 
   /**
@@ -139,6 +137,19 @@ class ClipView {
       { id: "csv-table", label: t("clip.export.table"), how: "save", make: table, file: "clip-token.csv" },
     ];
   }
+}
+
+/**
+ * From the lowest to the highest value, with a little room; what runs away close to ρ = 0 does not set the scale.
+ * @param {State} state
+ * @param {{ x: Float64Array, y: Float64Array }[]} curves
+ * @returns {[number, number]}
+ */
+function heightsOf(state, curves) {
+  const from = state.scale === "log" ? 0 : 0.05 * state.most;
+  const [all, most] = [0, from].map((start) => extent(curves.flatMap(({ x, y }) => Array.from(y).filter((_, i) => x[i] >= start))));
+  const [low, high] = all[1] - all[0] > 1.4 * (most[1] - most[0]) ? most : all;
+  return [low - (high - low) * 0.06, high + (high - low) * 0.06];
 }
 
 /**

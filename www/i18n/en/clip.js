@@ -63,7 +63,7 @@ export default {
   "clip.axis.loss": "loss",
   "clip.axis.gradient": "∂L/∂log π",
   "clip.mark.zero": "gradient 0",
-  "clip.hint": "A negative gradient makes the token more likely. The marks belong to the loss explained. A curve ends where the token's probability would be above 1. Losses with log π as a factor have a value that depends on it; only their gradient can be compared with the others.",
+  "clip.hint": "A negative gradient makes the token more likely. The marks belong to the loss explained. A curve ends where the token's probability would be above 1. Losses with log π as a factor have a value that depends on it; only their gradient can be compared with the others. Where a weight is a constant (sg), the gradient is not the slope of the curve above.",
   "clip.table": "At ρ = {ratio}",
   "clip.table.label": "Table of losses, scrolls sideways",
   "clip.col.loss": "loss",

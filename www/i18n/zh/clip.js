@@ -63,7 +63,7 @@ export default {
   "clip.axis.loss": "损失",
   "clip.axis.gradient": "∂L/∂log π",
   "clip.mark.zero": "梯度为 0",
-  "clip.hint": "梯度为负，token 会变得更可能。虚线属于正在解释的那种损失。token 的概率会超过 1 的地方，曲线就此结束。含 log π 因子的损失，其值取决于 log π，只有梯度能与其他损失相比。",
+  "clip.hint": "梯度为负，token 会变得更可能。虚线属于正在解释的那种损失。token 的概率会超过 1 的地方，曲线就此结束。含 log π 因子的损失，其值取决于 log π，只有梯度能与其他损失相比。权重当作常数（sg）时，梯度并不是上面曲线的斜率。",
   "clip.table": "在 ρ = {ratio} 处",
   "clip.table.label": "损失表，可横向滚动",
   "clip.col.loss": "损失",

@@ -34,6 +34,12 @@ const clip = (x, low, high) => call("clip", x, comma(), one(), minus(), low, com
 /** −min(x·A, clip(x)·A) @param {Writer} w @param {string} x @param {string} low @param {string} high */
 const clipped = (w, x, low, high) => [minus(), call("min", w(x), times(), w("A"), comma(), clip(w(x), w(low), w(high)), times(), w("A"))];
 
+/** A constant for the gradient. @param {Element} weight */
+const held = (weight) => call("sg", weight);
+
+/** min(ρ, c) @param {Writer} w */
+const weight = (w) => call("min", w("rho"), comma(), w("cap"));
+
 /** [condition] @param {Child[]} parts */
 const when = (...parts) => group(op("["), ...parts, op("]"));
 
@@ -66,28 +72,26 @@ const templates = {
     with: [[name("R"), op("="), call("exp", over(group(bounded(w, bad, "d"), op("+"), brackets(w("n"), minus(), one()), times(), bounded(w, bad, "o")), w("n")))]],
   }),
   vespo: (w) => ({
-    loss: [minus(), name("φ"), times(), w("A"), times(), w("logp")], slope: [minus(), name("φ"), times(), w("A")],
+    loss: [minus(), held(name("φ")), times(), w("A"), times(), w("logp")], slope: [minus(), name("φ"), times(), w("A")],
     with: [
       [name("φ"), op("="), sup(w("w"), w("k")), times(), sup(name("e"), group(w("lambda"), brackets(one(), minus(), w("w"))))],
       [name("w"), op("="), call("exp", w("d"), op("+"), brackets(w("n"), minus(), one()), times(), w("o"))],
     ],
   }),
-  cispo: (w) => ({ loss: [minus(), clip(w("rho"), w("low"), w("high")), times(), w("A"), times(), w("logp")], slope: [minus(), clip(w("rho"), w("low"), w("high")), times(), w("A")] }),
-  cispoCap: (w) => ({ loss: [minus(), call("min", w("rho"), comma(), w("cap")), times(), w("A"), times(), w("logp")], slope: [minus(), call("min", w("rho"), comma(), w("cap")), times(), w("A")] }),
-  tis: (w) => ({ loss: [minus(), call("min", w("rho"), comma(), one()), times(), w("A"), times(), w("logp")], slope: [minus(), call("min", w("rho"), comma(), one()), times(), w("A")] }),
+  cispo: (w) => ({ loss: [minus(), held(clip(w("rho"), w("low"), w("high"))), times(), w("A"), times(), w("logp")], slope: [minus(), clip(w("rho"), w("low"), w("high")), times(), w("A")] }),
+  cispoCap: (w) => ({ loss: [minus(), held(call("min", w("rho"), comma(), w("cap"))), times(), w("A"), times(), w("logp")], slope: [minus(), call("min", w("rho"), comma(), w("cap")), times(), w("A")] }),
+  tis: (w) => ({ loss: [minus(), held(call("min", w("rho"), comma(), one())), times(), w("A"), times(), w("logp")], slope: [minus(), call("min", w("rho"), comma(), one()), times(), w("A")] }),
   topr: (w, bad) => bad
-    ? { loss: [minus(), w("negative"), times(), call("min", w("rho"), comma(), one()), times(), w("A"), times(), w("logp")], slope: [minus(), w("negative"), times(), call("min", w("rho"), comma(), one()), times(), w("A")] }
+    ? { loss: [minus(), w("negative"), times(), held(call("min", w("rho"), comma(), one())), times(), w("A"), times(), w("logp")], slope: [minus(), w("negative"), times(), call("min", w("rho"), comma(), one()), times(), w("A")] }
     : { loss: [minus(), w("positive"), times(), w("A"), times(), w("logp")], slope: [minus(), w("positive"), times(), w("A")] },
   dppoTv: (w, bad) => {
     const kept = () => (bad ? when(w("p"), minus(), w("q"), op("≥"), minus(), w("low")) : when(w("p"), minus(), w("q"), op("≤"), w("high")));
-    const weight = () => [minus(), call("min", w("rho"), comma(), w("cap")), times(), w("A")];
-    return { loss: [...weight(), times(), w("logp"), times(), kept()], slope: [...weight(), times(), kept()] };
+    return { loss: [minus(), held(weight(w)), times(), w("A"), times(), w("logp"), times(), kept()], slope: [minus(), weight(w), times(), w("A"), times(), kept()] };
   },
   dppoKl: (w, bad) => {
     const kept = () => when(name("b"), op("≤"), w(bad ? "low" : "high"), upright(" or "), w("p"), op(bad ? "≥" : "≤"), w("q"));
-    const weight = () => [minus(), call("min", w("rho"), comma(), w("cap")), times(), w("A")];
     const b = [name("b"), op("="), w("q"), upright("log"), over(w("q"), w("p")), op("+"), brackets(one(), minus(), w("q")), upright("log"), over(group(one(), minus(), w("q")), group(one(), minus(), w("p")))];
-    return { loss: [...weight(), times(), w("logp"), times(), kept()], slope: [...weight(), times(), kept()], with: [b] };
+    return { loss: [minus(), held(weight(w)), times(), w("A"), times(), w("logp"), times(), kept()], slope: [minus(), weight(w), times(), w("A"), times(), kept()], with: [b] };
   },
   reinforce: (w) => ({ loss: [minus(), w("A"), times(), w("logp")], slope: [minus(), w("A")] }),
   sapo: (w) => {
