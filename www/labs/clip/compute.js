@@ -160,7 +160,7 @@ export const domainOf = ({ scale, most }) => (scale === "log" ? [1 / most, most]
  */
 function samplesOf(state, edges) {
   const [low, high] = domainOf(state);
-  const count = 150;
+  const count = 110;
   const even = Array.from({ length: count }, (_, i) => {
     const place = (i + 0.3713) / count;
     return state.scale === "log" ? low * (high / low) ** place : high * place;
