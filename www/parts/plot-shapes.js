@@ -121,7 +121,7 @@ export function marks({ width, height, px, py }, plot) {
  * @returns {Element[]}
  */
 export function curve(frame, plot, series) {
-  const drawn = { ...lookOf(plot, series), "data-series": series.id };
+  const drawn = { ...lookOf(plot, series), "data-series": series.id, "data-name": series.name };
   const { px, py, height } = frame;
   const { x, y, kind } = series;
   const places = Array.from(x, (_, i) => i);
@@ -134,7 +134,7 @@ export function curve(frame, plot, series) {
     if (fits) path += `${open ? "L" : "M"}${px(x[i]).toFixed(2)} ${clamp(py(y[i]), -height, 2 * height).toFixed(2)}`;
     open = fits;
   }
-  return [clipped(frame, svg("path", { ...drawn, d: path || "M0 0" }))];
+  return [clipped(frame, svg("path", { ...drawn, d: path || "M0 0" }, svg("title", {}, series.name)))];
 }
 
 /**
@@ -172,9 +172,9 @@ export function handle({ x: { domain }, height, px, py }, plot, shown) {
   const at = px(movable.x);
   const bottom = height - EDGE.bottom;
   const dots = shown.filter(({ kind = "line", quiet }) => kind === "line" && !quiet).flatMap((series) => {
-    const y = py(nearest(series, movable.x));
+    const y = py(movable.values?.[series.id] ?? nearest(series, movable.x));
     return y >= EDGE.top - 1 && y <= bottom + 1 ? [svg("circle", { class: `dot ${lookOf(plot, series).class}`, cx: at, cy: y, r: 4 })] : [];
   });
-  const grip = svg("path", { class: "grip", d: `M${at - 7} ${bottom + 9}L${at + 7} ${bottom + 9}L${at} ${bottom}Z` });
+  const grip = svg("path", { class: "grip", d: `M${at - 6} ${bottom - 9}L${at + 6} ${bottom - 9}L${at} ${bottom}Z` });
   return [svg("line", { class: "moved", x1: at, x2: at, y1: EDGE.top, y2: bottom }), ...dots, grip];
 }

@@ -26,6 +26,7 @@ export { ticks } from "./scale.js";
  * @typedef {object} Movable a value of x that pointer and keys change
  * @property {number} x
  * @property {string} name
+ * @property {Record<string, number>} [values] what the series are there, by id; without it what they are nearby
  * @property {(x: number, continued: boolean) => void} set `continued` for every step after the first of one movement
  */
 
@@ -50,6 +51,7 @@ export class PlotView {
   constructor(container, { compact = false } = {}) {
     this.compact = compact;
     this.width = 720;
+    this.measured = false;
     this.height = compact ? 190 : 320;
     this.picture = svg("svg", { class: "plot", role: "img", tabindex: 0 });
     this.legend = html("div", { class: "legend" });
@@ -75,7 +77,9 @@ export class PlotView {
   /** Takes the width there is; says whether it is another than before. */
   fit() {
     const width = Math.round(this.picture.getBoundingClientRect().width);
-    if (width < 40 || width === this.width) return false;
+    if (width < 40) return false;
+    this.measured = true;
+    if (width === this.width) return false;
     this.width = width;
     this.height = Math.round(this.compact ? clamp(width * 0.5, 150, 210) : clamp(width * 0.44, 230, 340));
     return true;
@@ -83,7 +87,8 @@ export class PlotView {
 
   /** @param {Plot} plot */
   draw(plot) {
-    this.fit();
+    // asking for a size makes the browser lay out the page: once, then the observer tells
+    if (!this.measured) this.fit();
     this.plot = plot;
     const shown = plot.series.filter(({ id }) => !this.hidden.has(id));
     const domain = plot.zoom ?? plot.x.domain ?? extent(shown.flatMap(({ x }) => Array.from(x)));

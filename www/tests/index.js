@@ -2,6 +2,7 @@
 import "./aggregate.test.js";
 import "./catalogues.test.js";
 import "./chain.test.js";
+import "./clip.test.js";
 import "./examples.test.js";
 import "./format.test.js";
 import "./groups.test.js";

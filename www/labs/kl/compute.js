@@ -40,7 +40,7 @@ import { rows } from "./rows.js";
 export const logitsOf = (library, { form, values }) => Float64Array.from(values, (value) => (form === "logits" ? value : library.lnF64(value)));
 
 /** @param {Row} row @param {State} state */
-export const klConfig = (row, { bounds }) => ({ estimator: row.estimator, gradient: row.straight ? "straight-through" : "own", bounds });
+const klConfig = (row, { bounds }) => ({ estimator: row.estimator, gradient: row.straight ? "straight-through" : "own", bounds });
 
 /**
  * The value of an estimate for each token, and its derivative by the token's log-probability.

@@ -1,6 +1,5 @@
 // Samples from the policy and what the estimators make of them. The generator is seeded: the same seed gives the same samples.
 
-import { klConfig } from "./compute.js";
 import { rowOf } from "./rows.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -31,14 +30,15 @@ export function uniform(seed) {
  */
 export function draw(p, count, seed) {
   const next = uniform(seed);
-  return Uint32Array.from({ length: count }, () => {
+  const actions = new Uint32Array(count);
+  const last = p.length - 1;
+  for (let i = 0; i < count; i += 1) {
     let left = next();
-    for (let action = 0; action < p.length - 1; action += 1) {
-      left -= p[action];
-      if (left < 0) return action;
-    }
-    return p.length - 1;
-  });
+    let action = 0;
+    while (action < last && (left -= p[action]) >= 0) action += 1;
+    actions[i] = action;
+  }
+  return actions;
 }
 
 /**
@@ -66,20 +66,25 @@ export function sample(library, state, result) {
   const actions = draw(result.p, count, seed);
   const counts = Array.from({ length: result.count }, () => 0);
   for (const action of actions) counts[action] += 1;
-  const batch = library.Batch.padded(entries, together, new Uint8Array(count).fill(1));
-  const single = together === 1 ? batch : library.Batch.padded(entries, 1, new Uint8Array(entries).fill(1));
-  const input = { logProbs: Float64Array.from(actions, (a) => result.logP[a]), refLogProbs: Float64Array.from(actions, (a) => result.logQ[a]) };
+  const ones = new Uint8Array(count).fill(1);
+  const groups = library.Batch.padded(entries, together, ones);
+  // one long row: statistics do not ask whose token it is, and long rows are fast
+  const all = library.Batch.padded(1, entries, ones.subarray(0, entries));
   const estimates = sampled.map((row) => {
-    const values = library.klEstimateF64(batch, input, klConfig(row, state));
-    const averaged = together === 1 ? values : library.rowMeansF64(batch, values);
-    const mean = library.meanF64(single, averaged);
-    const variance = library.varianceF64(single, averaged, { spread: "sample" });
+    // a token's estimate depends on its action alone: the library was asked once for each
+    const each = result.rows.find((one) => one.row.id === row.id)?.values ?? new Float64Array(result.count);
+    const values = new Float64Array(count);
+    for (let i = 0; i < count; i += 1) values[i] = each[actions[i]];
+    const averaged = /** @type {Float64Array} */ (together === 1 ? values : library.rowMeansF64(groups, values));
+    const mean = library.meanF64(all, averaged);
+    const variance = library.varianceF64(all, averaged, { spread: "sample" });
     const error = library.sqrtF64(variance / entries);
-    const negative = averaged.reduce((/** @type {number} */ sum, /** @type {number} */ value) => sum + Number(value < 0), 0) / entries;
-    return { row, mean, variance, error, negative, averaged };
+    let below = 0;
+    for (const value of averaged) if (value < 0) below += 1;
+    return { row, mean, variance, error, negative: below / entries, averaged };
   });
-  if (single !== batch) single.free();
-  batch.free();
+  all.free();
+  groups.free();
   const [low, high] = range(estimates.map(({ averaged }) => averaged));
   return { entries, counts, estimates: estimates.map(({ averaged, ...rest }) => ({ ...rest, ...bins(averaged, low, high) })) };
 }
