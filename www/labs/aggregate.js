@@ -1,13 +1,268 @@
-// placeholder until the page is written
+// Aggregation: how the losses of the tokens become one number, mode by mode, and what a split into micro-batches does to it.
+
+import { t } from "../i18n/index.js";
+import { refusalText } from "../chain/summary.js";
+import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
+import { choiceField, numberField } from "../parts/fields.js";
+import { copyText } from "../chain/explain.js";
+import { full, short } from "../parts/format.js";
+import { math, name } from "../parts/math.js";
+import { compute } from "./aggregate/compute.js";
+import { formula, weightFormula, withNumbers } from "./aggregate/formulas.js";
+import { asCsv, bias, tableOf, weightOf } from "./aggregate/rows.js";
+import { SplitView } from "./aggregate/split-view.js";
+import { fitted, LIMITS, modes, presets, read, width, withAnswer, withChanged, withWidth } from "./aggregate/state.js";
+import { strip } from "./aggregate/strip.js";
+import { readNumber, threadList, whole } from "./table.js";
+
+/** @typedef {import("./aggregate/state.js").State} State */
+/** @typedef {import("../parts/grid.js").Place} Place */
+
+/** Who aggregates so, by the names they use. */
+const PEERS = /** @type {Record<string, string>} */ ({
+  "token-mean": "verl token-mean · TRL dapo, bnpo, cispo · OpenRLHF token",
+  "seq-mean-token-mean": "verl seq-mean-token-mean · TRL grpo, sapo · OpenRLHF sample · slime",
+  "seq-mean-token-sum": "verl seq-mean-token-sum · TRL luspo",
+  "seq-mean-token-sum-norm": "Dr. GRPO: verl 0.9.1 seq-mean-token-sum-norm · TRL dr_grpo · SkyRL",
+  "sum-norm-without-mean": "verl seq-mean-token-sum-norm (2026-01) · ROLL",
+  "token-sum": "verl 0.9.1 token-sum · Tinker",
+  "prompt-mean": "SkyRL prompt_mean",
+});
 
 /** @type {import("../pages.js").Page} */
 export const page = {
-  texts: [],
-  initial: () => ({}),
-  read: () => null,
-  mount: (container) => {
-    container.append(html("p", {}, "…"));
-    return { draw: () => {} };
-  },
+  texts: ["tables", "aggregate"],
+  initial: presets["verl-593"],
+  read,
+  mount: (container, context) => new AggregateView(container, context),
 };
+
+/** Which example the batch is; a different mode or split is still the same example. @param {State} state */
+const exampleOf = (state) => {
+  const key = ({ answers, scale, perPrompt }) => JSON.stringify([answers, scale, perPrompt]);
+  return Object.keys(presets).find((id) => key(presets[id]()) === key(state)) ?? "";
+};
+
+class AggregateView {
+  /**
+   * @param {HTMLElement} container
+   * @param {import("../pages.js").Context} context
+   */
+  constructor(container, context) {
+    this.context = context;
+    this.lead = html("section", { class: "lab-lead" });
+    this.fields = html("section", { class: "lab-fields" });
+    this.table = html("section", { class: "lab-part agg-table" });
+    this.cards = html("section", { class: "agg-cards" });
+    this.why = html("section", { class: "lab-why" });
+    // the explanation is long: only its result is read out
+    this.status = html("p", { class: "unseen", role: "status" });
+    this.splitting = html("section", { class: "lab-part" });
+    const bench = html("div", { class: "lab-bench agg-bench" }, html("div", { class: "lab-view" }, this.cards), this.why);
+    container.append(html("div", { class: "lab" }, this.lead, this.fields, this.table, bench, this.status, this.splitting));
+    this.buttons = html("div", { class: "lab-fields" });
+    const grid = html("div", { class: "lab-grid" });
+    this.table.append(grid, this.buttons);
+    this.grid = new Columns(grid, {
+      focus: () => {},
+      toggle: ({ row, index }) => this.toggle(Number(row.slice(4)), index),
+      commit: (place, text) => this.commit(place, text),
+      preview: (place, text) => this.preview(place, text),
+      cancel: () => this.show(this.present),
+      copy: ({ row, index }) => copyText(full(this.present.answers[Number(row.slice(4))].losses[index])),
+    }, "");
+    this.split = new SplitView(this.splitting, {
+      set: (changes, continued) => this.context.change(fitted({ ...this.present, ...changes }), continued),
+    });
+  }
+
+  /** @returns {State} */
+  get present() {
+    return this.context.state();
+  }
+
+  /**
+   * @param {State} state
+   * @param {boolean} anew
+   */
+  draw(state, anew) {
+    if (anew) this.build(state);
+    this.show(state);
+  }
+
+  /** What only another language changes. @param {State} state */
+  build(state) {
+    this.lead.replaceChildren(html("p", {}, t("aggregate.lead")), html("p", { class: "lab-note" }, t("aggregate.keys")));
+    const options = [...Object.keys(presets).map((id) => ({ value: id, text: t(`aggregate.preset.${id}`) })), { value: "", text: t("tables.own") }];
+    this.preset = choiceField("aggregate-preset", { label: t("tables.preset"), options, set: (id) => id && this.context.change(presets[id]()) });
+    this.scale = numberField("aggregate-scale", {
+      label: [math("inline", name("F")), " ", html("span", { class: "words" }, t("aggregate.scale"))], step: 1,
+      set: (value, continued) => this.change({ scale: value }, value > 0 && Number.isFinite(value) ? null : t("tables.positive", { old: full(this.present.scale) }), continued),
+    });
+    const bounds = LIMITS.perPrompt;
+    this.perPrompt = numberField("aggregate-prompt", {
+      label: [t("aggregate.perPrompt")], step: 1,
+      set: (value, continued) => this.change({ perPrompt: value }, whole(value, bounds) ? null : t("tables.whole", { low: bounds[0], high: bounds[1], old: this.present.perPrompt }), continued),
+    });
+    const choice = (/** @type {"emptyRows" | "divisor"} */ key, /** @type {string[]} */ values) =>
+      choiceField(`aggregate-${key}`, { label: t(`aggregate.${key}`), options: values.map((value) => ({ value, text: t(`aggregate.${key}.${value}`) })), set: (value) => this.change({ [key]: value }, null, false) });
+    this.emptyRows = choice("emptyRows", ["excluded", "counted"]);
+    this.divisor = choice("divisor", ["count", "count-plus-epsilon"]);
+    this.fields.replaceChildren(...[this.preset, this.scale, this.perPrompt, this.emptyRows, this.divisor].map(({ element }) => element));
+    this.buildButtons();
+    this.buildCards(state);
+    this.split.build();
+  }
+
+  buildButtons() {
+    const button = (/** @type {string} */ key, /** @type {() => State} */ next) => html("button", { type: "button", "data-act": key, onclick: () => this.context.change(fitted(next())) }, t(`aggregate.${key}`));
+    this.buttons.replaceChildren(
+      button("addAnswer", () => withAnswer(this.present)),
+      button("removeAnswer", () => ({ ...this.present, answers: this.present.answers.slice(0, -1) })),
+      button("addSlot", () => withWidth(this.present, width(this.present) + 1)),
+      button("removeSlot", () => withWidth(this.present, width(this.present) - 1)),
+    );
+  }
+
+  /** @param {State} state */
+  buildCards(state) {
+    this.cards.replaceChildren(html("h2", {}, t("aggregate.cards")), html("div", { class: "agg-deck" }, ...modes.map((mode) => html(
+      "article", { class: "agg-card", "data-mode": mode },
+      html("h3", {}, html("button", { type: "button", class: "lab-pick", "aria-pressed": String(mode === state.mode), onclick: () => this.change({ mode }, null, false) }, t(`aggregate.mode.${mode}`))),
+      html("output", { class: "agg-loss" }),
+      html("p", { class: "agg-peers" }, PEERS[mode]),
+      html("div", { class: "agg-picture" }),
+      html("p", { class: "agg-bias" }),
+    ))));
+  }
+
+  /**
+   * @param {Partial<State>} changes
+   * @param {string | null} problem
+   * @param {boolean} continued
+   */
+  change(changes, problem, continued) {
+    if (problem === null) this.context.change({ ...this.present, ...changes }, continued);
+    return problem;
+  }
+
+  /**
+   * @param {number} answer
+   * @param {number} index
+   */
+  toggle(answer, index) {
+    const kept = this.present.answers[answer].kept.map((keep, t) => (t === index ? !keep : keep));
+    this.context.change(withChanged(this.present, answer, { kept }));
+  }
+
+  /**
+   * @param {Place} place
+   * @param {string} text
+   * @returns {{ state: State } | { problem: string }}
+   */
+  typed({ row, index }, text) {
+    const answer = Number(row.slice(4));
+    const { losses } = this.present.answers[answer];
+    const found = readNumber(text, losses[index]);
+    if ("problem" in found) return found;
+    return { state: withChanged(this.present, answer, { losses: losses.map((loss, t) => (t === index ? found.value : loss)) }) };
+  }
+
+  /**
+   * @param {Place} place
+   * @param {string} text
+   */
+  commit(place, text) {
+    const found = this.typed(place, text);
+    if ("problem" in found) return found.problem;
+    const answer = Number(place.row.slice(4));
+    const same = Object.is(found.state.answers[answer].losses[place.index], this.present.answers[answer].losses[place.index]);
+    if (same) this.show(this.present);
+    else this.context.change(found.state);
+    return null;
+  }
+
+  /**
+   * @param {Place} place
+   * @param {string} text
+   */
+  preview(place, text) {
+    const found = this.typed(place, text);
+    if ("state" in found) this.show(found.state);
+  }
+
+  /** @param {State} state */
+  show(state) {
+    const whole = compute(this.context.library, state);
+    if (this.preset) this.preset.select.value = exampleOf(state);
+    this.scale?.show(state.scale);
+    this.perPrompt?.show(state.perPrompt);
+    if (this.emptyRows) this.emptyRows.select.value = state.emptyRows;
+    if (this.divisor) this.divisor.select.value = state.divisor;
+    const limit = (/** @type {string} */ key, /** @type {boolean} */ off) => { /** @type {HTMLButtonElement} */ (this.buttons.querySelector(`[data-act=${key}]`)).disabled = off; };
+    limit("addAnswer", state.answers.length >= LIMITS.answers[1]);
+    limit("removeAnswer", state.answers.length <= LIMITS.answers[0]);
+    limit("addSlot", width(state) >= LIMITS.width[1]);
+    limit("removeSlot", width(state) <= LIMITS.width[0]);
+    this.grid.draw(tableOf(state));
+    for (const mode of modes) this.showCard(state, whole, mode);
+    this.showWhy(state, whole);
+    this.split.show(this.context.library, state, whole);
+  }
+
+  /**
+   * @param {State} state
+   * @param {import("./aggregate/compute.js").Whole} whole
+   * @param {string} mode
+   */
+  showCard(state, whole, mode) {
+    const card = /** @type {HTMLElement} */ (this.cards.querySelector(`[data-mode="${mode}"]`));
+    const outcome = whole.modes[mode];
+    const part = (/** @type {string} */ selector) => /** @type {HTMLElement} */ (card.querySelector(selector));
+    card.classList.toggle("chosen", mode === state.mode);
+    part("button").setAttribute("aria-pressed", String(mode === state.mode));
+    part(".agg-loss").textContent = "loss" in outcome ? short(outcome.loss) : "—";
+    part(".agg-loss").title = "loss" in outcome ? full(outcome.loss) : "";
+    if ("refused" in outcome) {
+      part(".agg-picture").replaceChildren();
+      part(".agg-bias").textContent = refusalText({ step: mode, ...outcome.refused });
+      return;
+    }
+    const each = state.answers.map((_, i) => (whole.lengths[i] > 0 ? `#${i + 1} ${short(weightOf(state, outcome.weights, i))}` : `#${i + 1} —`)).join(", ");
+    part(".agg-picture").replaceChildren(strip(state.answers.map(({ kept }) => kept), outcome.weights, t("aggregate.strip", { mode, weights: each })));
+    part(".agg-bias").textContent = bias(state, whole, outcome.weights);
+  }
+
+  /**
+   * @param {State} state
+   * @param {import("./aggregate/compute.js").Whole} whole
+   */
+  showWhy(state, whole) {
+    const { mode } = state;
+    const outcome = whole.modes[mode];
+    const value = "loss" in outcome ? short(outcome.loss) : "—";
+    const { totals } = whole;
+    this.status.textContent = t("aggregate.why", { mode: t(`aggregate.mode.${mode}`), value });
+    const lines = state.answers.map((_, i) => html(
+      "tr", {}, html("th", { scope: "row" }, t("tables.answer", { number: i + 1 })), html("td", {}, String(whole.lengths[i])),
+      html("td", { "data-weight": i }, "weights" in outcome && whole.lengths[i] > 0 ? short(weightOf(state, outcome.weights, i)) : "—"),
+      html("td", { "data-share": i }, whole.shares[mode] ? short(whole.shares[mode][i]) : "—"),
+    ));
+    const head = ["aggregate.column.answer", "aggregate.column.tokens", "aggregate.column.weight", "aggregate.column.share"];
+    this.why.replaceChildren(
+      html("h2", {}, t("aggregate.why", { mode: t(`aggregate.mode.${mode}`), value })),
+      html("div", { class: "lab-formula", role: "region", tabindex: 0, "aria-label": t("aggregate.formula") }, html("div", {}, formula(mode)), html("div", {}, withNumbers(state, whole, mode)), html("div", {}, weightFormula(mode))),
+      "loss" in outcome ? html("p", { class: "digits" }, html("span", { class: "quiet" }, `${t("aggregate.digits")} `), html("output", {}, full(outcome.loss))) : html("p", { class: "refusal" }, refusalText({ step: mode, ...outcome.refused })),
+      html("p", {}, t(`aggregate.meaning.${mode}`)),
+      html("p", { class: "lab-note" }, t("aggregate.counts", { tokens: totals.tokens, sequences: totals.sequences, prompts: totals.prompts.length, scale: short(state.scale) })),
+      html("div", { class: "lab-scroll", role: "region", tabindex: 0, "aria-label": t("aggregate.perAnswer") }, html("table", { class: "lab-table" }, html("thead", {}, html("tr", {}, ...head.map((key) => html("th", { scope: "col" }, t(key))))), html("tbody", {}, ...lines))),
+      threadList([[["verl#593", "https://github.com/verl-project/verl/issues/593"], t("aggregate.thread.593")], [["verl#3741", "https://github.com/verl-project/verl/issues/3741"], t("aggregate.thread.3741")]]),
+    );
+  }
+
+  /** @param {State} state */
+  exports(state) {
+    return [{ id: "aggregate-csv", label: t("tables.save"), how: /** @type {"save"} */ ("save"), file: "aggregation.csv", make: () => asCsv(this.context.library, state) }];
+  }
+}

@@ -1,0 +1,8 @@
+export default {
+  "tables.whole": "A whole number from {low} to {high} is needed. Still {old}.",
+  "tables.positive": "A number above 0 is needed. Still {old}.",
+  "tables.preset": "example",
+  "tables.own": "own numbers",
+  "tables.save": "Save the numbers (CSV)",
+  "tables.answer": "answer {number}",
+};

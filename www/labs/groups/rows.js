@@ -1,0 +1,104 @@
+// The samples as columns, the estimators as rows, and what each group adds up to.
+
+import { t } from "../../i18n/index.js";
+import { html } from "../../parts/dom.js";
+import { short } from "../../parts/format.js";
+import { csv } from "../csv.js";
+import { largest, numberCell } from "../table.js";
+import { estimators } from "./estimators.js";
+import { placeOf, samplesOf } from "./state.js";
+
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./compute.js").Result} Result */
+/** @typedef {import("./estimators.js").Estimator} Estimator */
+
+/**
+ * Seven digits: the estimators differ in the seventh, and that is what there is to see.
+ * @param {number} value
+ */
+export const seven = (value) => (Number.isFinite(value) && value !== 0 && Math.abs(value) >= 1e-4 ? String(Number(value.toPrecision(7))).replace("-", "−") : short(value));
+
+/**
+ * Whether the advantages of a group add up to nothing, but for rounding.
+ * @param {number} sum
+ * @param {ArrayLike<number>} parts
+ */
+export const isZero = (sum, parts) => Math.abs(sum) <= 1e-9 * (1 + largest(parts));
+
+/**
+ * What a sum says: "zero" or "off" where it must be 0, "free" where it need not be.
+ * @param {Estimator} estimator
+ * @param {State} state
+ * @param {Result} result
+ * @param {number} p
+ */
+export function verdict(estimator, state, result, p) {
+  const sum = result.sums[estimator.id]?.[p];
+  if (sum === undefined || estimator.sum !== "group") return "free";
+  const from = state.prompts.slice(0, p).reduce((all, { samples }) => all + samples.length, 0);
+  return isZero(sum, result.advantages[estimator.id].slice(from, from + state.prompts[p].samples.length)) ? "zero" : "off";
+}
+
+/** @param {State} state @returns {import("../../parts/columns.js").Span[]} */
+export const headingsOf = (state) => [
+  ...state.prompts.map(({ samples }, p) => ({ text: t("groups.prompt", { number: p + 1 }), count: samples.length })),
+  { text: t("groups.sums"), count: state.prompts.length },
+];
+
+/**
+ * @param {State} state
+ * @param {Result} result
+ * @returns {import("../../parts/grid.js").Table}
+ */
+export function tableOf(state, result) {
+  const samples = samplesOf(state);
+  const align = /** @type {const} */ ("action");
+  const label = (/** @type {string} */ row, /** @type {number} */ i, /** @type {string} */ value) => {
+    if (i >= samples.length) return t("groups.cell.sum", { row, prompt: i - samples.length + 1, value });
+    const [p, place] = placeOf(state, i);
+    return t("groups.cell", { row, prompt: p + 1, sample: place + 1, value });
+  };
+  const inputs = ["score", ...(state.second ? ["format"] : []), "length"].map((key) => {
+    const name = t(`groups.row.${key}`);
+    const cells = samples.map((sample, i) => numberCell(/** @type {any} */ (sample)[key], { kind: "input", text: short(/** @type {any} */ (sample)[key]), label: label(name, i, short(/** @type {any} */ (sample)[key])) }));
+    return { key, name, symbol: html("span", {}, ""), align, first: false, cells };
+  });
+  const total = {
+    key: "total", name: t("groups.row.total"), symbol: html("span", {}, ""), align, first: false,
+    cells: Array.from(result.scores, (value, i) => numberCell(value, { kind: "result", text: short(value), label: label(t("groups.row.total"), i, short(value)) })),
+  };
+  const results = estimators.map((estimator, order) => {
+    const { id } = estimator;
+    const name = t(`groups.name.${id}`);
+    const values = result.advantages[id];
+    const most = values ? largest(values) : 0;
+    const cells = samples.map((_, i) => numberCell(values?.[i], { kind: "result", most, text: values ? seven(values[i]) : "—", label: label(name, i, values ? seven(values[i]) : t("groups.nothing")) }));
+    const sums = state.prompts.map((_, p) => {
+      const sum = result.sums[id]?.[p];
+      const rounded = sum !== undefined && isZero(sum, values) ? 0 : sum;
+      const says = verdict(estimator, state, result, p);
+      const text = rounded === undefined ? "—" : `${short(Number.isFinite(rounded) && rounded !== 0 ? Number(rounded.toPrecision(4)) : rounded)}${says === "zero" ? " ✓" : says === "off" ? " ✗" : ""}`;
+      return { ...numberCell(rounded, { kind: "result", text, label: label(name, samples.length + p, text) }), tone: /** @type {const} */ (says === "off" ? "minus" : ""), strength: says === "off" ? 1 : 0 };
+    });
+    const epsilon = html("span", {}, estimator.epsilon === undefined ? "" : `ε ${short(estimator.epsilon)}`);
+    return { key: id, name, symbol: epsilon, align, first: order === 0 || order === 7 || order === 13, cells: [...cells, ...sums] };
+  });
+  const tokens = [
+    ...samples.map((_, i) => ({ text: String(placeOf(state, i)[1] + 1), dropped: false })),
+    ...state.prompts.map((_, p) => ({ text: `Σ ${p + 1}`, dropped: false })),
+  ];
+  return { label: t("groups.table"), corner: t("groups.sample"), tokens, states: [], rows: [...inputs, ...(state.second ? [total] : []), ...results] };
+}
+
+/**
+ * @param {State} state
+ * @param {Result} result
+ * @param {Estimator[]} all
+ */
+export function asCsv(state, result, all) {
+  const lines = samplesOf(state).map(({ score, format, length }, i) => {
+    const [p, place] = placeOf(state, i);
+    return [p + 1, place + 1, score, ...(state.second ? [format, result.scores[i]] : []), length, ...all.map(({ id }) => result.advantages[id]?.[i] ?? NaN)];
+  });
+  return csv(["prompt", "sample", "score", ...(state.second ? ["second source", "total"] : []), "length", ...all.map(({ id }) => id)], lines);
+}

@@ -1,0 +1,11 @@
+// Replaces what stands in an element without taking the focus from the reader.
+
+/**
+ * @param {HTMLElement} container
+ * @param {(Node | string)[]} children whoever may hold the focus has an id
+ */
+export function redraw(container, ...children) {
+  const focused = container.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).id : "";
+  container.replaceChildren(...children);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+}
