@@ -77,13 +77,12 @@ export class Samples {
    */
   draw(library, state, result) {
     const { estimates, counts } = this.of(library, state, result);
-    const highest = Math.max(...estimates.flatMap(({ shares }) => Array.from(shares)));
     for (const [i, { row, mean, middles, shares }] of estimates.entries()) {
       const half = (middles[1] - middles[0]) / 2;
       this.views[i].draw({
         label: t("kl.samples.picture", { name: rowName(row) }),
         x: { label: rowName(row), domain: [middles[0] - half, middles[middles.length - 1] + half] },
-        y: { label: t("kl.samples.share"), domain: [0, highest * 1.15] },
+        y: { label: t("kl.samples.share"), domain: [0, 1.2 * Math.max(...shares)] },
         series: [{ id: row.id, name: rowName(row), kind: "bars", x: middles, y: shares, colour: i }],
         marks: [{ x: result.kl, text: t("kl.samples.true") }, { x: mean, text: t("kl.samples.mean") }],
       });
