@@ -1,13 +1,168 @@
-// placeholder until the page is written
+// The dual controllers as a sandbox: a toy world, the library's machines, and every number of the step they are at.
+
+import { refusalText } from "../chain/summary.js";
+import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
+import { numberField } from "../parts/fields.js";
+import { full } from "../parts/format.js";
+import { math, name } from "../parts/math.js";
+import { drawUpdates } from "./budget/formulas.js";
+import { Inputs } from "./budget/inputs.js";
+import { Player } from "./budget/player.js";
+import { Plots } from "./budget/plots.js";
+import { Run } from "./budget/run.js";
+import { SettingsView } from "./budget/settings.js";
+import { initial, read, withSettings } from "./budget/state.js";
+import { drawTable, entries } from "./budget/table.js";
+import { drawTokens } from "./budget/token.js";
+
+/** @typedef {import("./budget/state.js").State} State */
 
 /** @type {import("../pages.js").Page} */
-export const page = {
-  texts: [],
-  initial: () => ({}),
-  read: () => null,
-  mount: (container) => {
-    container.append(html("p", {}, "…"));
-    return { draw: () => {} };
-  },
-};
+export const page = { texts: ["budget"], initial, read, mount: (container, context) => new BudgetView(container, context) };
+
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+
+class BudgetView {
+  /**
+   * @param {HTMLElement} container
+   * @param {import("../pages.js").Context} context
+   */
+  constructor(container, context) {
+    this.context = context;
+    const part = (/** @type {keyof HTMLElementTagNameMap} */ tag, /** @type {string} */ id, more = {}) => html(tag, { class: id, id, ...more });
+    this.intro = html("section", { class: "intro" });
+    this.settingsPart = part("section", "budget-settings");
+    this.playerPart = part("section", "budget-player");
+    this.problem = html("p", { class: "refusal", role: "alert" });
+    this.plotsPart = part("section", "budget-plots");
+    this.stepHead = html("h2", {});
+    this.inputsPart = part("div", "budget-inputs");
+    this.updates = part("div", "budget-updates");
+    this.keys = part("div", "budget-keys", { tabindex: 0, role: "region" });
+    this.tokensHead = html("h2", {});
+    this.gainPart = html("div", { class: "gain" });
+    this.tokens = part("div", "budget-tokens", { tabindex: 0, role: "region" });
+    const stepPart = html("section", { class: "budget-step" }, this.stepHead, this.inputsPart, this.updates);
+    const tokensPart = html("section", {}, this.tokensHead, this.gainPart, this.tokens);
+    container.append(this.intro, html("div", { class: "budget-columns" }, html("div", { class: "budget-body" }, this.playerPart, this.problem, this.plotsPart, stepPart, this.keys, tokensPart), this.settingsPart));
+    const state = () => /** @type {State} */ (context.state());
+    const attempt = (/** @type {State} */ next, /** @type {boolean} */ continued) => this.attempt(next, continued);
+    this.scenario = html("div", {});
+    this.settings = new SettingsView(this.settingsPart, this.scenario, { state, attempt });
+    this.inputs = new Inputs(this.inputsPart, { state, attempt });
+    this.plots = new Plots(this.plotsPart);
+    this.player = new Player(this.playerPart, this.scenario, container, {
+      state,
+      go: (at, continued) => this.go(at, continued),
+      setSpeed: (speed) => this.context.change({ ...state(), speed }),
+      stopped: () => this.run && this.drawPlots(state(), this.run),
+    });
+    /** @type {Run | null} */
+    this.run = null;
+    this.key = "";
+  }
+
+  /**
+   * The run of a state; the one at hand if it is of the same settings and inputs.
+   * @param {State} state
+   */
+  runOf(state) {
+    const key = JSON.stringify([state.settings, state.edits]);
+    if (this.run && key === this.key) return this.run.goTo(state.at);
+    this.run?.free();
+    this.run = new Run(this.context.library, state.settings, state.edits).goTo(state.at);
+    this.key = key;
+    return this.run;
+  }
+
+  /**
+   * Takes a new state unless the library refuses a number in it.
+   * @param {State} next
+   * @param {boolean} continued
+   */
+  attempt(next, continued) {
+    const trial = new Run(this.context.library, next.settings, next.edits).goTo(next.at);
+    trial.free();
+    if (trial.refusal) return trial.refusal;
+    this.context.change(next, continued);
+    return null;
+  }
+
+  /**
+   * @param {number} at
+   * @param {boolean} continued
+   */
+  go(at, continued) {
+    const state = /** @type {State} */ (this.context.state());
+    if (at < 0 || at > state.settings.steps || at === state.at) return false;
+    this.context.change({ ...state, at }, continued);
+    return this.run?.refusal === null;
+  }
+
+  /**
+   * @param {State} state
+   * @param {boolean} anew
+   */
+  draw(state, anew) {
+    if (anew) this.build();
+    const run = this.runOf(state);
+    const last = run.steps[run.steps.length - 1];
+    this.problem.textContent = run.refusal ? refusalText(/** @type {any} */ (run.refusal)) : "";
+    this.settings.draw(state.settings);
+    this.player.draw(state, run);
+    this.stepHead.textContent = t("budget.step", { at: state.at });
+    this.inputs.draw(state, last);
+    drawUpdates(this.updates, state.settings, run.steps);
+    drawTable(this.keys, last);
+    this.gain?.show(state.settings.gain);
+    drawTokens(this.tokens, this.context.library, { ...run.prices, gamma: state.settings.gain });
+    // curves that grow are movement; numbers are not
+    if (anew || !(this.player.playing && reducedMotion.matches)) this.drawPlots(state, run);
+  }
+
+  /**
+   * @param {State} state
+   * @param {Run} run
+   */
+  drawPlots(state, run) {
+    this.plots.draw(run.steps, state.settings.steps);
+  }
+
+  build() {
+    this.intro.replaceChildren(
+      html("div", { class: "words" }, html("p", {}, t("budget.lead")), html("p", { class: "quiet" }, t("budget.keyboard"))),
+      html("p", { class: "toy" }, html("strong", {}, t("budget.toy.title")), " ", t("budget.toy")),
+    );
+    this.settingsPart.setAttribute("aria-label", t("budget.settings"));
+    this.playerPart.setAttribute("aria-label", t("budget.player"));
+    this.plotsPart.setAttribute("aria-label", t("budget.plots"));
+    this.keys.setAttribute("aria-label", t("budget.keys.caption"));
+    this.tokens.setAttribute("aria-label", t("budget.tokens.title"));
+    this.tokensHead.textContent = t("budget.tokens.title");
+    this.settings.build();
+    this.player.build();
+    this.inputs.build();
+    this.gain = numberField("budget-gain", {
+      label: [math("inline", name("γ")), " ", html("span", {}, t("budget.setting.gain"))],
+      step: 0.1,
+      set: (value, continued) => {
+        const state = /** @type {State} */ (this.context.state());
+        try {
+          drawTokens(html("div"), this.context.library, { lambda: 0, beta: 0, gamma: value });
+        } catch (error) {
+          return t("bad.refused", { reason: refusalText(/** @type {any} */ (error)), old: full(state.settings.gain) });
+        }
+        this.context.change(withSettings(state, { gain: value }), continued);
+        return null;
+      },
+    });
+    this.gainPart.replaceChildren(this.gain.element, html("p", { class: "quiet" }, t("budget.tokens.note")));
+  }
+
+  /** @param {State} state @returns {import("../pages.js").Export[]} */
+  exports(state) {
+    const log = () => this.runOf(state).steps.map((step) => `${JSON.stringify(entries(step))}\n`).join("");
+    return [{ id: "budget-log", label: t("budget.export.log"), how: "save", make: log, file: "dual_game.jsonl" }];
+  }
+}

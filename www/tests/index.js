@@ -1,4 +1,5 @@
 // `node --test www/tests/` finds the files by itself in Node 20; later versions run this one.
+import "./budget.test.js";
 import "./catalogues.test.js";
 import "./chain.test.js";
 import "./examples.test.js";
