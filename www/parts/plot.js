@@ -1,9 +1,14 @@
-// Curves and bars over numbers, as SVG: axes with round ticks, a legend that switches series, a cursor for pointer and keys, zoom.
-// Every series has a colour and a dash of its own, so that colour alone carries nothing.
+// Curves and bars over numbers, as SVG: axes with round ticks, a legend that switches series, a cursor for pointer and keys, zoom,
+// or one mark that can be moved. Every series has a colour and a dash of its own, so that colour alone carries nothing.
+// The picture is as wide as its place, so that its words keep their size on a phone.
 
 import { t } from "../i18n/index.js";
 import { html, svg } from "./dom.js";
-import { short } from "./format.js";
+import { axes, brief, curve, EDGE, handle, marks, nearest, sample } from "./plot-shapes.js";
+import { clamp, extent, padded, scale } from "./scale.js";
+
+export { sample } from "./plot-shapes.js";
+export { ticks } from "./scale.js";
 
 /**
  * @typedef {object} Series
@@ -13,58 +18,40 @@ import { short } from "./format.js";
  * @property {ArrayLike<number>} y where it is not finite the curve is broken
  * @property {"line" | "bars" | "points"} [kind] default "line"; a bar goes from 0 to y, as wide as the distance to its neighbour
  * @property {number} [colour] 0 to 7, default its place among the series
+ * @property {number} [dash] 0 to 7, default as the colour
  * @property {boolean} [quiet] thin and grey: for comparison only
+ */
+
+/**
+ * @typedef {object} Movable a value of x that pointer and keys change
+ * @property {number} x
+ * @property {string} name
+ * @property {(x: number, continued: boolean) => void} set `continued` for every step after the first of one movement
  */
 
 /**
  * @typedef {object} Plot
  * @property {string} label for a screen reader
- * @property {{ label: string, domain?: [number, number] }} x
+ * @property {{ label: string, domain?: [number, number], log?: boolean }} x
  * @property {{ label: string, domain?: [number, number] }} y
  * @property {Series[]} series
  * @property {{ x?: number, y?: number, text: string }[]} [marks] lines across the picture
  * @property {[number, number] | null} [zoom] the part of x shown; null for all
  * @property {(zoom: [number, number] | null) => void} [setZoom] without it there is no zoom
+ * @property {Movable} [movable] takes the place of zoom and cursor
+ * @property {boolean} [legend] default true
  */
-
-const WIDTH = 720;
-const HEIGHT = 320;
-const EDGE = { top: 14, right: 16, bottom: 42, left: 64 };
-const DASHES = ["", "7 3", "2 3", "10 3 2 3", "5 2 1 2 1 2", "14 4", "1 4", "9 2 2 2 2 2"];
-
-/**
- * Round numbers that divide a range.
- * @param {number} low
- * @param {number} high
- * @param {number} [count] about how many
- * @returns {number[]}
- */
-export function ticks(low, high, count = 6) {
-  const rough = (high - low) / count;
-  if (!(rough > 0) || !Number.isFinite(rough)) return [low];
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) ?? 10 * power;
-  const first = Math.ceil(low / step - 1e-9);
-  const last = Math.floor(high / step + 1e-9);
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, k) => Number(((first + k) * step).toPrecision(12)));
-}
-
-/**
- * @param {number[]} values
- * @returns {[number, number]} never empty
- */
-function extent(values) {
-  const finite = values.filter(Number.isFinite);
-  const low = finite.reduce((a, b) => Math.min(a, b), Infinity);
-  const high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-  if (low > high) return [0, 1];
-  return low === high ? [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2] : [low, high];
-}
 
 export class PlotView {
-  /** @param {HTMLElement} container */
-  constructor(container) {
-    this.picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "plot", role: "img", tabindex: 0 });
+  /**
+   * @param {HTMLElement} container
+   * @param {{ compact?: boolean }} [options] compact: half as high, for pictures beside each other
+   */
+  constructor(container, { compact = false } = {}) {
+    this.compact = compact;
+    this.width = 720;
+    this.height = compact ? 190 : 320;
+    this.picture = svg("svg", { class: "plot", role: "img", tabindex: 0 });
     this.legend = html("div", { class: "legend" });
     this.readout = html("p", { class: "readout", "aria-live": "polite" });
     /** @type {Set<string>} series switched off */
@@ -72,140 +59,93 @@ export class PlotView {
     /** @type {Plot | null} */
     this.plot = null;
     this.cursor = NaN;
+    /** whether the mark is on its way */
+    this.moving = false;
     container.append(html("figure", { class: "figure" }, this.picture, this.readout, this.legend));
     this.picture.addEventListener("pointermove", (event) => this.point(/** @type {PointerEvent} */ (event)));
     this.picture.addEventListener("pointerleave", () => this.point(null));
     this.picture.addEventListener("keydown", (event) => this.key(/** @type {KeyboardEvent} */ (event)));
     this.picture.addEventListener("pointerdown", (event) => this.drag(/** @type {PointerEvent} */ (event)));
+    this.picture.addEventListener("focus", () => { this.moving = false; });
+    // in the next frame, because drawing changes the height that is being observed
+    const observer = new ResizeObserver(() => requestAnimationFrame(() => this.fit() && this.plot && this.draw(this.plot)));
+    observer.observe(this.picture);
+  }
+
+  /** Takes the width there is; says whether it is another than before. */
+  fit() {
+    const width = Math.round(this.picture.getBoundingClientRect().width);
+    if (width < 40 || width === this.width) return false;
+    this.width = width;
+    this.height = Math.round(this.compact ? clamp(width * 0.5, 150, 210) : clamp(width * 0.44, 230, 340));
+    return true;
   }
 
   /** @param {Plot} plot */
   draw(plot) {
+    this.fit();
     this.plot = plot;
     const shown = plot.series.filter(({ id }) => !this.hidden.has(id));
-    this.xDomain = plot.zoom ?? plot.x.domain ?? extent(shown.flatMap(({ x }) => Array.from(x)));
-    const [from, to] = this.xDomain;
+    const domain = plot.zoom ?? plot.x.domain ?? extent(shown.flatMap(({ x }) => Array.from(x)));
+    this.x = scale(domain, { log: plot.x.log, count: this.width < 420 ? 4 : 6 });
     const inside = (/** @type {Series} */ { x, y, kind }) => [
-      ...Array.from(y).filter((_, i) => x[i] >= from && x[i] <= to), ...(kind === "bars" ? [0] : []),
+      ...Array.from(y).filter((_, i) => x[i] >= domain[0] && x[i] <= domain[1]), ...(kind === "bars" ? [0] : []),
     ];
-    this.yDomain = plot.y.domain ?? padded(extent(shown.flatMap(inside)));
-    this.picture.setAttribute("aria-label", plot.label + (plot.setZoom ? ` ${t("plot.keys")}` : ""));
-    this.picture.replaceChildren(...this.axes(), ...this.marks(), ...shown.flatMap((series) => this.curve(series)));
-    this.cursorLine = svg("line", { class: "cursor", y1: EDGE.top, y2: HEIGHT - EDGE.bottom, x1: -10, x2: -10 });
-    this.picture.append(this.cursorLine);
+    this.y = scale(plot.y.domain ?? padded(extent(shown.flatMap(inside))), { count: this.compact ? 3 : 5 });
+    this.picture.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    const frame = this.frame();
+    this.cursorLine = svg("line", { class: "cursor", y1: EDGE.top, y2: this.height - EDGE.bottom, x1: -10, x2: -10 });
+    this.picture.replaceChildren(
+      ...axes(frame, plot), ...marks(frame, plot), ...shown.flatMap((series) => curve(frame, plot, series)), this.cursorLine, ...handle(frame, plot, shown),
+    );
+    this.describe(plot);
     this.drawLegend();
     this.drawCursor();
   }
 
-  /** @param {number} value */
-  px(value) {
-    const [low, high] = this.xDomain ?? [0, 1];
-    return EDGE.left + ((value - low) / (high - low)) * (WIDTH - EDGE.left - EDGE.right);
+  /** @returns {import("./plot-shapes.js").Frame} */
+  frame() {
+    const { width, height, x = scale([0, 1]), y = scale([0, 1]) } = this;
+    return {
+      width, height, x, y,
+      px: (value) => EDGE.left + x.place(value) * (width - EDGE.left - EDGE.right),
+      py: (value) => height - EDGE.bottom - y.place(value) * (height - EDGE.top - EDGE.bottom),
+    };
   }
 
-  /** @param {number} value */
-  py(value) {
-    const [low, high] = this.yDomain ?? [0, 1];
-    return HEIGHT - EDGE.bottom - ((value - low) / (high - low)) * (HEIGHT - EDGE.top - EDGE.bottom);
-  }
-
-  axes() {
-    const { x, y } = /** @type {Plot} */ (this.plot);
-    const [left, right, bottom] = [EDGE.left, WIDTH - EDGE.right, HEIGHT - EDGE.bottom];
-    const parts = [];
-    for (const tick of ticks(...(this.xDomain ?? [0, 1]))) {
-      parts.push(svg("line", { class: "rule", x1: this.px(tick), x2: this.px(tick), y1: EDGE.top, y2: bottom }));
-      parts.push(svg("text", { class: "axis", x: this.px(tick), y: bottom + 16 }, short(tick)));
+  /** What a screen reader is told. @param {Plot} plot */
+  describe({ label, setZoom, movable }) {
+    const { picture } = this;
+    picture.setAttribute("role", movable ? "slider" : "img");
+    picture.setAttribute("aria-label", label + (movable ? ` ${t("plot.move", { name: movable.name })}` : setZoom ? ` ${t("plot.keys")}` : ""));
+    picture.classList.toggle("moves", movable !== undefined);
+    const [low, high] = this.x?.domain ?? [0, 1];
+    for (const [name, value] of Object.entries({ valuemin: low, valuemax: high, valuenow: movable?.x, valuetext: movable && `${movable.name} ${brief(movable.x)}` })) {
+      if (movable) picture.setAttribute(`aria-${name}`, String(value));
+      else picture.removeAttribute(`aria-${name}`);
     }
-    for (const tick of ticks(...(this.yDomain ?? [0, 1]), 5)) {
-      parts.push(svg("line", { class: tick === 0 ? "rule zero" : "rule", x1: left, x2: right, y1: this.py(tick), y2: this.py(tick) }));
-      parts.push(svg("text", { class: "axis side", x: left - 7, y: this.py(tick) + 4 }, short(tick)));
-    }
-    parts.push(svg("text", { class: "axis title", x: (left + right) / 2, y: HEIGHT - 6 }, x.label));
-    parts.push(svg("text", { class: "axis title", transform: `translate(13 ${(EDGE.top + bottom) / 2}) rotate(-90)` }, y.label));
-    return parts;
-  }
-
-  marks() {
-    return (this.plot?.marks ?? []).flatMap(({ x, y, text }) => {
-      if (x !== undefined) {
-        const at = this.px(x);
-        if (!(at >= EDGE.left && at <= WIDTH - EDGE.right)) return [];
-        const line = svg("line", { class: "note", x1: at, x2: at, y1: EDGE.top, y2: HEIGHT - EDGE.bottom });
-        return [line, svg("text", { class: `note ${at > WIDTH * 0.75 ? "before" : ""}`, x: at + (at > WIDTH * 0.75 ? -4 : 4), y: EDGE.top + 10 }, text)];
-      }
-      const at = this.py(y ?? 0);
-      if (!(at >= EDGE.top && at <= HEIGHT - EDGE.bottom)) return [];
-      const line = svg("line", { class: "note", x1: EDGE.left, x2: WIDTH - EDGE.right, y1: at, y2: at });
-      return [line, svg("text", { class: "note before", x: WIDTH - EDGE.right - 4, y: at - 4 }, text)];
-    });
-  }
-
-  /** @param {Series} series */
-  look(series) {
-    const index = series.colour ?? this.plot?.series.indexOf(series) ?? 0;
-    return { class: `curve c${index % 8}${series.quiet ? " quiet" : ""}`, "stroke-dasharray": DASHES[index % 8] || null };
-  }
-
-  /** @param {Series} series */
-  curve(series) {
-    const look = { ...this.look(series), "data-series": series.id };
-    const { x, y, kind } = series;
-    if (kind === "bars") return Array.from(x, (_, i) => this.bar(series, i, look)).filter((bar) => bar !== null);
-    if (kind === "points") {
-      return Array.from(x, (_, i) => (Number.isFinite(y[i]) ? svg("circle", { ...look, cx: this.px(x[i]), cy: this.py(y[i]), r: 3 }) : null)).filter((dot) => dot !== null);
-    }
-    let path = "";
-    let open = false;
-    for (let i = 0; i < x.length; i += 1) {
-      const fits = Number.isFinite(x[i]) && Number.isFinite(y[i]);
-      if (fits) path += `${open ? "L" : "M"}${this.px(x[i]).toFixed(2)} ${clamp(this.py(y[i]), -HEIGHT, 2 * HEIGHT).toFixed(2)}`;
-      open = fits;
-    }
-    return [this.clipped(svg("path", { ...look, d: path || "M0 0" }))];
-  }
-
-  /**
-   * What lies outside of the axes is not drawn over them.
-   * @param {Element} element
-   */
-  clipped(element) {
-    const box = { x: EDGE.left, y: EDGE.top - 2, width: WIDTH - EDGE.left - EDGE.right, height: HEIGHT - EDGE.top - EDGE.bottom + 4 };
-    return svg("svg", { ...box, viewBox: `${box.x} ${box.y} ${box.width} ${box.height}`, overflow: "hidden" }, element);
-  }
-
-  /**
-   * @param {Series} series
-   * @param {number} i
-   * @param {Record<string, unknown>} look
-   */
-  bar({ x, y }, i, look) {
-    const [low, high] = this.xDomain ?? [0, 1];
-    if (!Number.isFinite(y[i]) || x[i] < low || x[i] > high) return null;
-    const gap = x.length > 1 ? Math.abs(this.px(x[Math.min(i + 1, x.length - 1)]) - this.px(x[Math.min(i, x.length - 2)])) : 40;
-    const [a, b] = [this.py(y[i]), this.py(0)];
-    return svg("rect", { ...look, "stroke-dasharray": null, x: this.px(x[i]) - gap * 0.45, width: Math.max(0.5, gap * 0.9), y: Math.min(a, b), height: Math.max(0.5, Math.abs(a - b)) });
   }
 
   drawLegend() {
-    const { series = [], zoom, setZoom } = this.plot ?? {};
-    const keys = series.map((each) => {
-      const sample = svg("svg", { viewBox: "0 0 26 10", class: "sample", "aria-hidden": "true" }, svg("line", { ...this.look(each), x1: 1, x2: 25, y1: 5, y2: 5 }));
+    const { series = [], zoom, setZoom, legend = true } = this.plot ?? {};
+    const wanted = legend && series.length > 1;
+    const keys = !wanted ? [] : series.map((each, place) => {
       const flip = () => {
         if (this.hidden.has(each.id)) this.hidden.delete(each.id);
         else this.hidden.add(each.id);
         if (this.plot) this.draw(this.plot);
         /** @type {HTMLElement | null} */ (this.legend.querySelector(`[data-series="${CSS.escape(each.id)}"]`))?.focus();
       };
-      return html("button", { type: "button", class: "key", "data-series": each.id, "aria-pressed": !this.hidden.has(each.id) ? "true" : "false", onclick: flip }, sample, each.name);
+      const piece = sample(each.colour ?? place, each.dash, each.quiet);
+      return html("button", { type: "button", class: "key", "data-series": each.id, "aria-pressed": !this.hidden.has(each.id) ? "true" : "false", onclick: flip }, piece, each.name);
     });
-    const all = zoom && setZoom ? html("button", { type: "button", class: "small", onclick: () => setZoom(null) }, t("plot.all")) : null;
-    if (series.length > 1 || all) this.legend.replaceChildren(...(series.length > 1 ? keys : []), ...(all ? [all] : []));
-    else this.legend.replaceChildren();
+    const all = zoom && setZoom ? [html("button", { type: "button", class: "small", onclick: () => setZoom(null) }, t("plot.all"))] : [];
+    this.legend.replaceChildren(...keys, ...all);
   }
 
   /** @param {PointerEvent | null} event */
   point(event) {
+    if (this.plot?.movable) return;
     this.cursor = event ? this.valueAt(event) : NaN;
     this.drawCursor();
   }
@@ -213,41 +153,49 @@ export class PlotView {
   /** @param {PointerEvent} event */
   valueAt(event) {
     const frame = this.picture.getBoundingClientRect();
-    const at = ((event.clientX - frame.left) / frame.width) * WIDTH;
-    const [low, high] = this.xDomain ?? [0, 1];
-    return clamp(low + ((at - EDGE.left) / (WIDTH - EDGE.left - EDGE.right)) * (high - low), low, high);
+    const at = ((event.clientX - frame.left) / frame.width) * this.width;
+    return this.x?.value(clamp((at - EDGE.left) / (this.width - EDGE.left - EDGE.right), 0, 1)) ?? 0;
   }
 
-  /** A drag sideways chooses the part to be shown. @param {PointerEvent} down */
+  /** A drag sideways moves the mark, or chooses the part to be shown. @param {PointerEvent} down */
   drag(down) {
-    const setZoom = this.plot?.setZoom;
-    if (!setZoom || down.button !== 0) return;
+    const { setZoom, movable } = this.plot ?? {};
+    if (down.button !== 0 || !(setZoom || movable)) return;
     const from = this.valueAt(down);
     this.picture.setPointerCapture(down.pointerId);
-    this.picture.addEventListener("pointerup", (event) => {
+    if (movable) movable.set(from, false);
+    // the plot is drawn anew at every step, so the present one is asked
+    const moved = (/** @type {Event} */ event) => this.plot?.movable?.set(this.valueAt(/** @type {PointerEvent} */ (event)), true);
+    if (movable) this.picture.addEventListener("pointermove", moved);
+    const end = (/** @type {Event} */ event) => {
+      this.picture.removeEventListener("pointermove", moved);
+      if (movable || event.type !== "pointerup") return;
       const to = this.valueAt(/** @type {PointerEvent} */ (event));
-      const [low, high] = this.xDomain ?? [0, 1];
-      if (Math.abs(to - from) > (high - low) * 0.02) setZoom([Math.min(from, to), Math.max(from, to)]);
-    }, { once: true });
+      if (Math.abs((this.x?.place(to) ?? 0) - (this.x?.place(from) ?? 0)) > 0.02) setZoom?.([Math.min(from, to), Math.max(from, to)]);
+    };
+    for (const kind of ["pointerup", "pointercancel"]) this.picture.addEventListener(kind, end, { once: true });
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const plot = this.plot;
-    if (!plot || event.ctrlKey || event.metaKey || event.altKey) return;
-    const [low, high] = this.xDomain ?? [0, 1];
-    const step = (high - low) / (event.shiftKey ? 10 : 100);
-    const at = Number.isFinite(this.cursor) ? this.cursor : (low + high) / 2;
-    const zoomed = (/** @type {number} */ factor) => plot.setZoom?.([at - (at - low) * factor, at + (high - at) * factor]);
+    const { plot, x } = this;
+    if (!plot || !x || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { movable, setZoom } = plot;
+    const at = x.place(movable ? movable.x : Number.isFinite(this.cursor) ? this.cursor : x.value(0.5));
+    const step = event.shiftKey ? 0.1 : 0.01;
+    const to = (/** @type {number} */ place) => {
+      const value = x.value(clamp(place, 0, 1));
+      if (!movable) this.cursor = value;
+      else {
+        movable.set(value, this.moving);
+        this.moving = true;
+      }
+    };
+    const zoomed = (/** @type {number} */ factor) => setZoom?.([x.value(at - at * factor), x.value(at + (1 - at) * factor)]);
     /** @type {Record<string, () => void>} */
     const keys = {
-      ArrowLeft: () => { this.cursor = clamp(at - step, low, high); },
-      ArrowRight: () => { this.cursor = clamp(at + step, low, high); },
-      Home: () => { this.cursor = low; },
-      End: () => { this.cursor = high; },
-      "+": () => zoomed(0.5),
-      "-": () => zoomed(2),
-      0: () => plot.setZoom?.(null),
+      ArrowLeft: () => to(at - step), ArrowRight: () => to(at + step), Home: () => to(0), End: () => to(1),
+      ...(movable ? { ArrowDown: () => to(at - step), ArrowUp: () => to(at + step) } : { "+": () => zoomed(0.5), "-": () => zoomed(2), 0: () => setZoom?.(null) }),
     };
     if (!keys[event.key]) return;
     event.preventDefault();
@@ -256,10 +204,11 @@ export class PlotView {
   }
 
   drawCursor() {
-    const inside = Number.isFinite(this.cursor);
-    const at = inside ? this.px(this.cursor) : -10;
+    const inside = Number.isFinite(this.cursor) && !this.plot?.movable;
+    const at = inside ? this.frame().px(this.cursor) : -10;
     this.cursorLine?.setAttribute("x1", String(at));
     this.cursorLine?.setAttribute("x2", String(at));
+    this.readout.hidden = this.plot?.movable !== undefined;
     if (!inside || !this.plot) {
       this.readout.textContent = "\u00a0";
       return;
@@ -268,33 +217,4 @@ export class PlotView {
     const values = shown.map((series) => `${series.name} ${brief(nearest(series, this.cursor))}`).join(" · ");
     this.readout.textContent = t("plot.cursor", { x: brief(this.cursor), values });
   }
-}
-
-/** Four digits are what can be read off a picture. @param {number} value */
-const brief = (value) => short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(4)) : value);
-
-/**
- * @param {number} value
- * @param {number} low
- * @param {number} high
- */
-const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
-
-/**
- * @param {[number, number]} range
- * @returns {[number, number]}
- */
-const padded = ([low, high]) => [low === 0 ? 0 : low - (high - low) * 0.06, high === 0 ? 0 : high + (high - low) * 0.06];
-
-/**
- * The value of a series at the entry nearest to x.
- * @param {Series} series
- * @param {number} x
- */
-function nearest(series, x) {
-  let best = -1;
-  for (let i = 0; i < series.x.length; i += 1) {
-    if (best < 0 || Math.abs(series.x[i] - x) < Math.abs(series.x[best] - x)) best = i;
-  }
-  return best < 0 ? NaN : series.y[best];
 }

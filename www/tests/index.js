@@ -6,3 +6,4 @@ import "./examples.test.js";
 import "./format.test.js";
 import "./keyboard.test.js";
 import "./look.test.js";
+import "./plot.test.js";

@@ -34,5 +34,6 @@ export default {
   "page.pageFailed": "This page could not be opened. Reason: {reason}",
   "plot.cursor": "{x}: {values}",
   "plot.keys": "Arrow keys walk the curve, + and − zoom, 0 shows all.",
+  "plot.move": "Arrow keys move {name}, with Shift in larger steps.",
   "plot.all": "Show all",
 };

@@ -34,5 +34,6 @@ export default {
   "page.pageFailed": "这一页没能打开。原因：{reason}",
   "plot.cursor": "{x}：{values}",
   "plot.keys": "方向键沿曲线移动，+ 和 − 缩放，0 显示全部。",
+  "plot.move": "方向键移动 {name}，按住 Shift 步子更大。",
   "plot.all": "显示全部",
 };
