@@ -5,3 +5,4 @@ import "./examples.test.js";
 import "./format.test.js";
 import "./keyboard.test.js";
 import "./look.test.js";
+import "./save.test.js";
