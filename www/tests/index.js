@@ -4,6 +4,8 @@ import "./catalogues.test.js";
 import "./chain.test.js";
 import "./examples.test.js";
 import "./format.test.js";
+import "./histories.test.js";
 import "./keyboard.test.js";
 import "./look.test.js";
 import "./plot.test.js";
+import "./save.test.js";
