@@ -42,7 +42,7 @@ export class Plots {
       const heading = html("h2", {});
       const section = html("section", { class: "budget-plot", "data-plot": id }, heading);
       container.append(section);
-      return { heading, view: new PlotView(section) };
+      return { heading, view: new PlotView(section, { compact: true }) };
     });
   }
 
