@@ -69,6 +69,7 @@ export function collapse(entropies, share) {
 export function thinned(steps, values, range, most) {
   const from = range ? Math.max(0, place(steps, range[0]) - 1) : 0;
   const to = range ? Math.min(steps.length, place(steps, range[1]) + 2) : steps.length;
+  /** @type {number[]} */
   const chosen = [];
   if (to - from <= most) for (let i = from; i < to; i += 1) chosen.push(i);
   else {

@@ -14,9 +14,10 @@ const waiting = new Map();
 
 /**
  * @param {ArrayBuffer} bytes
+ * @param {boolean} lines
  * @returns {Promise<import("./read.js").Points | import("./read.js").Fault>}
  */
-function besides(bytes) {
+function besides(bytes, lines) {
   if (!worker) {
     worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data: { number, result } }) => {
@@ -33,14 +34,14 @@ function besides(bytes) {
   const number = count;
   count += 1;
   return new Promise((resolve) => {
-    waiting.set(number, (result) => resolve(result ?? readBytes(bytes)));
+    waiting.set(number, (result) => resolve(result ?? readBytes(bytes, lines)));
     // copied, not moved: if the worker fails, the bytes are still here
-    worker?.postMessage({ number, bytes });
+    worker?.postMessage({ number, bytes, lines });
   });
 }
 
 /**
- * @param {Blob} file
+ * @param {File} file
  * @returns {Promise<import("./read.js").Points | import("./read.js").Fault>}
  */
 export async function load(file) {
@@ -51,5 +52,6 @@ export async function load(file) {
   } catch {
     return { problem: "unreadable", values: {} };
   }
-  return bytes.byteLength > LONG ? besides(bytes) : readBytes(bytes);
+  const lines = /\.(jsonl|ndjson)$/i.test(file.name);
+  return bytes.byteLength > LONG ? besides(bytes, lines) : readBytes(bytes, lines);
 }

@@ -48,6 +48,8 @@ async function withLegend(plot, legend, use) {
  * @param {string} name
  */
 export async function savePicture(plot, legend, kind, name) {
-  const content = await withLegend(plot, legend, (picture) => (kind === "svg" ? svgText(picture) : pngBlob(picture, 2)));
+  /** @type {(picture: SVGSVGElement) => string | Promise<Blob>} */
+  const make = (picture) => (kind === "svg" ? svgText(picture) : pngBlob(picture, 2));
+  const content = await withLegend(plot, legend, /** @type {(picture: SVGSVGElement) => Promise<string | Blob>} */ (make));
   saveFile(`${name}.${kind}`, content);
 }

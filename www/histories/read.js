@@ -1,5 +1,6 @@
 // Reading an entropy history, by the rules of the command line: a JSON array of objects with a whole `step`, larger than the one
-// before, and a finite `entropy`; other keys are left alone. Every fault names its record. No imports: a worker runs this as well.
+// before, and a finite `entropy`; other keys are left alone. Or metrics in JSON Lines, whose `policy/entropy` is taken. Every fault
+// names its record or line. No imports: a worker runs this as well.
 
 /**
  * @typedef {{ steps: Float64Array, entropies: Float64Array }} Points
@@ -17,11 +18,13 @@ const fault = (problem, values = {}) => ({ problem, values });
 
 /**
  * @param {ArrayBuffer} bytes
+ * @param {boolean} [lines] JSON Lines
  * @returns {Points | Fault}
  */
-export function readBytes(bytes) {
+export function readBytes(bytes, lines = false) {
   try {
-    return readText(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return lines ? readLines(text) : readText(text);
   } catch (error) {
     if (error instanceof TypeError) return fault("encoding");
     throw error;
@@ -52,6 +55,36 @@ export function readText(text) {
     entropies[i] = data[i].entropy;
   }
   return { steps, entropies };
+}
+
+/**
+ * The entropy of a metrics file; lines without it are passed over.
+ * @param {string} text
+ * @returns {Points | Fault}
+ */
+export function readLines(text) {
+  /** @type {number[]} */
+  const steps = [];
+  /** @type {number[]} */
+  const entropies = [];
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    const at = { line: index + 1 };
+    let data;
+    try {
+      data = JSON.parse(line);
+    } catch {
+      return fault("line", { ...at, near: near(line, 0) });
+    }
+    if (typeof data !== "object" || data === null || !Object.hasOwn(data, "step") || !Object.hasOwn(data, "policy/entropy")) continue;
+    const { step, "policy/entropy": entropy } = data;
+    if (![step, entropy].every((value) => typeof value === "number" && Number.isFinite(value))) return fault("lineNumbers", { ...at, step: shown(step), got: shown(entropy) });
+    if (steps.length > 0 && steps[steps.length - 1] >= step) return fault("lineOrder", { ...at, step });
+    steps.push(step);
+    entropies.push(entropy);
+  }
+  if (steps.length === 0) return fault("noLines");
+  return { steps: Float64Array.from(steps), entropies: Float64Array.from(entropies) };
 }
 
 /**

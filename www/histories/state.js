@@ -77,8 +77,11 @@ export const isSample = (run) => run.data.startsWith("sample-");
 /** @param {string} file */
 export function labelOf(file) {
   const stem = file.replace(/^.*[/\\]/, "").replace(/\.[^.]*$/, "");
-  return (stem.startsWith(PREFIX) ? stem.slice(PREFIX.length) : stem) || file;
+  return stem.replace(/^(entropy_history_|metrics_)/, "") || file;
 }
+
+/** Whether a file in a folder is one to be looked for. @param {string} file */
+export const isHistory = (file) => file.startsWith(PREFIX) && file.endsWith(".json");
 
 /**
  * @param {State} state
@@ -207,6 +210,6 @@ function readRecords(records, room) {
   if (!isRecord(records) || !Array.isArray(records.steps) || !Array.isArray(records.entropies)) return null;
   const { steps, entropies } = records;
   const good = steps.length > 0 && steps.length <= room && steps.length === entropies.length &&
-    steps.every((step, i) => Number.isSafeInteger(step) && step >= 0 && (i === 0 || step > steps[i - 1])) && entropies.every(Number.isFinite);
+    steps.every((step, i) => Number.isFinite(step) && (i === 0 || step > steps[i - 1])) && entropies.every(Number.isFinite);
   return good ? { steps: Float64Array.from(steps), entropies: Float64Array.from(entropies) } : null;
 }

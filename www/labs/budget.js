@@ -23,6 +23,9 @@ export const page = { texts: ["budget"], initial, read, mount: (container, conte
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
+/** What a run depends on. @param {State} state */
+const keyOf = (state) => JSON.stringify([state.settings, state.edits]);
+
 class BudgetView {
   /**
    * @param {HTMLElement} container
@@ -35,17 +38,19 @@ class BudgetView {
     this.settingsPart = part("section", "budget-settings");
     this.playerPart = part("section", "budget-player");
     this.problem = html("p", { class: "refusal", role: "alert" });
+    this.story = html("p", { class: "story", id: "budget-story" });
     this.plotsPart = part("section", "budget-plots");
     this.stepHead = html("h2", {});
     this.inputsPart = part("div", "budget-inputs");
     this.updates = part("div", "budget-updates");
     this.keys = part("div", "budget-keys", { tabindex: 0, role: "region" });
+    this.keysNote = html("p", { class: "quiet keys-note" });
     this.tokensHead = html("h2", {});
     this.gainPart = html("div", { class: "gain" });
     this.tokens = part("div", "budget-tokens", { tabindex: 0, role: "region" });
     const stepPart = html("section", { class: "budget-step" }, this.stepHead, this.inputsPart, this.updates);
     const tokensPart = html("section", {}, this.tokensHead, this.gainPart, this.tokens);
-    container.append(this.intro, html("div", { class: "budget-columns" }, html("div", { class: "budget-body" }, this.playerPart, this.problem, this.plotsPart, stepPart, this.keys, tokensPart), this.settingsPart));
+    container.append(this.intro, html("div", { class: "budget-columns" }, html("div", { class: "budget-body" }, this.playerPart, this.problem, this.story, this.plotsPart, stepPart, html("section", {}, this.keys, this.keysNote), tokensPart), this.settingsPart));
     const state = () => /** @type {State} */ (context.state());
     const attempt = (/** @type {State} */ next, /** @type {boolean} */ continued) => this.attempt(next, continued);
     this.scenario = html("div", {});
@@ -68,12 +73,18 @@ class BudgetView {
    * @param {State} state
    */
   runOf(state) {
-    const key = JSON.stringify([state.settings, state.edits]);
-    if (this.run && key === this.key) return this.run.goTo(state.at);
+    if (!this.run || keyOf(state) !== this.key) this.adopt(state, new Run(this.context.library, state.settings, state.edits));
+    return /** @type {Run} */ (this.run).goTo(state.at);
+  }
+
+  /**
+   * @param {State} state
+   * @param {Run} run
+   */
+  adopt(state, run) {
     this.run?.free();
-    this.run = new Run(this.context.library, state.settings, state.edits).goTo(state.at);
-    this.key = key;
-    return this.run;
+    this.run = run;
+    this.key = keyOf(state);
   }
 
   /**
@@ -83,8 +94,12 @@ class BudgetView {
    */
   attempt(next, continued) {
     const trial = new Run(this.context.library, next.settings, next.edits).goTo(next.at);
-    trial.free();
-    if (trial.refusal) return trial.refusal;
+    if (trial.refusal) {
+      trial.free();
+      return trial.refusal;
+    }
+    if (keyOf(next) === this.key) trial.free();
+    else this.adopt(next, trial);
     this.context.change(next, continued);
     return null;
   }
@@ -111,6 +126,7 @@ class BudgetView {
     this.problem.textContent = run.refusal ? refusalText(/** @type {any} */ (run.refusal)) : "";
     this.settings.draw(state.settings);
     this.player.draw(state, run);
+    this.story.textContent = t(`budget.story.${state.settings.scenario}`);
     this.stepHead.textContent = t("budget.step", { at: state.at });
     this.inputs.draw(state, last);
     drawUpdates(this.updates, state.settings, run.steps);
@@ -139,6 +155,7 @@ class BudgetView {
     this.plotsPart.setAttribute("aria-label", t("budget.plots"));
     this.keys.setAttribute("aria-label", t("budget.keys.caption"));
     this.tokens.setAttribute("aria-label", t("budget.tokens.title"));
+    this.keysNote.textContent = t("budget.keys.note");
     this.tokensHead.textContent = t("budget.tokens.title");
     this.settings.build();
     this.player.build();

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { browserTest, numberOf, open, pageModule, repository } from "./harness.js";
 
 const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8").catch(() => "");
-const { readText, readBytes } = await pageModule("histories/read.js");
+const { readBytes, readLines, readText } = await pageModule("histories/read.js");
 const { collapse, movingMean, runningMean, thinned } = await pageModule("histories/curve.js");
 
 /** @param {number[]} entropies */
@@ -63,6 +64,16 @@ for (const [text, problem, values] of BAD) {
 
 test("bytes that are no text are refused", () => {
   assert.deepEqual(readBytes(Uint8Array.of(91, 10, 255, 93).buffer), { problem: "encoding", values: {} });
+});
+
+test("metrics in JSON Lines: policy/entropy is taken, as on the command line", () => {
+  const { steps, entropies } = readLines('{"step": 1, "policy/entropy": 4}\n{"step": 2, "loss": 1}\n\n{"step": 3.5, "policy/entropy": 3}\n');
+  assert.deepEqual([Array.from(steps), Array.from(entropies)], [[1, 3.5], [4, 3]]);
+  for (const [text, problem, values] of [
+    ["", "noLines", {}], ['{"step": 1, "entropy": 4}', "noLines", {}], ['{"step": 1}\n{"st', "line", { line: 2, near: '{"st' }],
+    ['{"step": 1, "policy/entropy": null}', "lineNumbers", { line: 1, step: "1", got: "null" }],
+    ['{"step": 2, "policy/entropy": 1}\n{"step": 2, "policy/entropy": 1}', "lineOrder", { line: 2, step: 2 }],
+  ]) assert.deepEqual(readLines(text), { problem, values }, text);
 });
 
 test("a collapse is where entropy stays low, as on the command line", () => {
@@ -169,6 +180,72 @@ test("dropped and pasted", browserTest, async () => {
   await page.locator("#histories-add").click();
   await page.waitForSelector("#histories-problems li");
   assert.equal(await page.locator("#histories-paste").inputValue(), "[1]");
+  await close();
+});
+
+test("a folder: every history below it, told apart by where it lies; and metrics", browserTest, async () => {
+  const { page, problems, close } = await open({ page: "histories" });
+  const folder = await mkdtemp(join(tmpdir(), "runs-"));
+  for (const run of ["q", "s"]) {
+    await mkdir(join(folder, "models", run), { recursive: true });
+    await writeFile(join(folder, "models", run, "entropy_history_v1.json"), history(run === "q" ? [3, 2] : [5, 1]));
+    await writeFile(join(folder, "models", run, "config.json"), "{}");
+  }
+  await writeFile(join(folder, "entropy_history_top.json"), history([9]));
+  await page.locator("#histories-folder-input").setInputFiles(folder);
+  await added(page, 3);
+  assert.deepEqual(await labels(page), ["top", "v1 (models/q)", "v1 (models/s)"]);
+  assert.equal(await page.locator("#histories-problems li").count(), 0);
+  const empty = await mkdtemp(join(tmpdir(), "none-"));
+  await writeFile(join(empty, "config.json"), "{}");
+  await page.locator("#histories-folder-input").setInputFiles(empty);
+  await page.waitForSelector("#histories-problems li");
+  assert.match(await page.locator("#histories-problems li").textContent(), /^none-.*: there is no file entropy_history_\*\.json below/);
+  // a folder dropped: its entries as the browser hands them over, in pieces
+  const dropped = await page.evaluate(async () => {
+    const { filesOf } = await import(new URL("histories/folder.js", document.baseURI).href);
+    const file = (name, path) => ({ name, isFile: true, isDirectory: false, fullPath: path, file: (give) => give(new File(["[]"], name)) });
+    const directory = (name, pieces) => ({ name, isFile: false, isDirectory: true, createReader: () => ({ readEntries: (give) => give(pieces.shift() ?? []) }) });
+    const inner = directory("b", [[file("entropy_history_2.json", "/a/b/entropy_history_2.json")]]);
+    const outer = directory("a", [[file("notes.txt", "/a/notes.txt")], [inner, file("entropy_history_1.json", "/a/entropy_history_1.json")]]);
+    const { files, folders } = await filesOf({ items: [{ webkitGetAsEntry: () => outer }], files: [new File([], "a")] });
+    return { names: files.map(({ name }) => name), folders };
+  });
+  assert.deepEqual(dropped, { names: ["entropy_history_2.json", "entropy_history_1.json"], folders: ["a"] });
+  await give(page, asFile("metrics_run7.jsonl", '{"step": 1, "policy/entropy": 4}\n{"step": 2, "policy/entropy": 3}'));
+  await added(page, 4);
+  assert.equal((await labels(page))[3], "run7");
+  assert.equal((await numbers(page, 3)).mean, "3.5");
+  await rm(folder, { recursive: true });
+  await rm(empty, { recursive: true });
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("files dropped while others are read wait for their turn", browserTest, async () => {
+  const { page, close } = await open({ page: "histories" });
+  await page.evaluate((text) => {
+    for (const name of ["one", "two", "three"]) {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([text], `${name}.json`));
+      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    }
+  }, history([5, 4]));
+  await added(page, 3);
+  assert.deepEqual(await labels(page), ["one", "two", "three"]);
+  // read while another page is in front: there when one comes back, and nobody is pulled here
+  await page.evaluate((text) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([text], "late.json"));
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    document.querySelector("#page-histories").hidden = true;
+  }, history([5, 4]));
+  await page.waitForTimeout(300);
+  assert.equal((await labels(page)).length, 3);
+  await page.locator("#tab-chain").click();
+  await page.waitForSelector("#page-chain:not([hidden])");
+  await page.locator("#tab-histories").click();
+  await added(page, 4);
   await close();
 });
 
@@ -281,7 +358,6 @@ test("pictures: an SVG with its legend that stands alone, a PNG of twice the siz
   const width = Number(/width="(\d+)"/.exec(text)[1]);
   assert.equal(png.readUInt32BE(16), 2 * width);
   await mkdir(screenshots, { recursive: true });
-  const { writeFile } = await import("node:fs/promises");
   await writeFile(join(screenshots, "histories-export.png"), png);
   assert.equal(await page.locator(".histories-aside").count(), 0);
   assert.deepEqual(problems, []);
@@ -337,6 +413,15 @@ test("what a link carries: few points whole, many not at all, hostile ones mende
   assert.deepEqual(await read(state), state);
   const many = await read({ runs: [{ ...whole, records: { steps: Array.from({ length: 401 }, (_, i) => i), entropies: new Array(401).fill(1) } }] });
   assert.equal(many.runs[0].records, undefined);
+  // a run whose points were left out gets them from the file of the same name
+  const refilled = await page.evaluate(async () => {
+    const { read, withLoaded, pointsOf } = await import(new URL("histories/state.js", document.baseURI).href);
+    const waiting = read({ runs: [{ label: "mine", file: "a.json", colour: 5 }] });
+    const points = { steps: Float64Array.of(1, 2), entropies: Float64Array.of(4, 3) };
+    const next = withLoaded(waiting, [{ file: "a.json", label: "a", points }]);
+    return { before: pointsOf(waiting.runs[0]) === undefined, runs: next.runs.map(({ label, colour }) => [label, colour]), there: pointsOf(next.runs[0]) !== undefined };
+  });
+  assert.deepEqual(refilled, { before: true, runs: [["mine", 5]], there: true });
   await close();
 });
 

@@ -88,7 +88,7 @@ export class SettingsView {
 
   /** @param {string} field */
   choice(field) {
-    const options = choices[field].map((value) => ({ value, text: t(value === "on" || value === "off" ? `budget.${value}` : `budget.option.${value}`) }));
+    const options = choices[field].map((value) => ({ value, text: t(field === "scenario" ? `budget.scenario.${value}` : value === "on" || value === "off" ? `budget.${value}` : `budget.option.${value}`) }));
     const { element, select } = choiceField(`budget-${field}`, {
       label: t(`budget.setting.${field}`), options,
       set: (value) => {
