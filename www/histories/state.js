@@ -27,7 +27,7 @@ import { sampleNames, samplePoints } from "./sample.js";
 
 export const MOST_RUNS = 50;
 /** Points of all runs together that a link carries. */
-export const IN_LINK = 400;
+export const IN_LINK = 800;
 const PREFIX = "entropy_history_";
 export const smoothKinds = ["none", "mean", "ema"];
 

@@ -12,7 +12,7 @@ import { Player } from "./budget/player.js";
 import { Plots } from "./budget/plots.js";
 import { Run } from "./budget/run.js";
 import { SettingsView } from "./budget/settings.js";
-import { initial, read, withSettings } from "./budget/state.js";
+import { fits, initial, rangeOf, read, withSettings } from "./budget/state.js";
 import { drawTable, entries } from "./budget/table.js";
 import { drawTokens } from "./budget/token.js";
 
@@ -132,7 +132,9 @@ class BudgetView {
     drawUpdates(this.updates, state.settings, run.steps);
     drawTable(this.keys, last);
     this.gain?.show(state.settings.gain);
-    drawTokens(this.tokens, this.context.library, { ...run.prices, gamma: state.settings.gain });
+    // a link may carry prices that the library refuses; that is said above
+    if (run.machines.length > 0) drawTokens(this.tokens, this.context.library, { ...run.prices, gamma: state.settings.gain });
+    else this.tokens.replaceChildren();
     // curves that grow are movement; numbers are not
     if (anew || !(this.player.playing && reducedMotion.matches)) this.drawPlots(state, run);
   }
@@ -165,11 +167,8 @@ class BudgetView {
       step: 0.1,
       set: (value, continued) => {
         const state = /** @type {State} */ (this.context.state());
-        try {
-          drawTokens(html("div"), this.context.library, { lambda: 0, beta: 0, gamma: value });
-        } catch (error) {
-          return t("bad.refused", { reason: refusalText(/** @type {any} */ (error)), old: full(state.settings.gain) });
-        }
+        const { low, high } = rangeOf("gain");
+        if (!fits("gain", value)) return t("budget.bad.range", { low, high, old: full(state.settings.gain) });
         this.context.change(withSettings(state, { gain: value }), continued);
         return null;
       },

@@ -334,6 +334,23 @@ test("what a link may carry: hostile states are mended, never thrown", browserTe
   assert.equal(mended.settings.rho, 0.3);
   assert.equal("more" in mended.settings, false);
   assert.deepEqual(mended.edits, { 5: { whSum: 3 } });
+  // numbers that only the library can refuse: said on the page, which stays usable
+  const shown = await page.evaluate(async () => {
+    const address = (path) => new URL(path, document.baseURI).href;
+    const [{ page: module }, { loadLibrary }] = await Promise.all([import(address("labs/budget.js")), import(address("engine.js"))]);
+    const { library } = await loadLibrary();
+    const told = [];
+    for (const data of [{ at: 50, settings: { lambda: -1 } }, { at: 50, settings: { controller: "adaptive", beta: -1 } }, { at: 50, edits: { 5: { tokenCount: 0 } } }, { at: 50, settings: { gain: -3, whRange: "on", whLow: 2, whHigh: 1 } }]) {
+      const state = module.read(data);
+      document.querySelector("#page-budget")?.remove();
+      const place = document.querySelector("#content").appendChild(document.createElement("div"));
+      place.id = "page-budget";
+      module.mount(place, { library, state: () => state, change: () => {}, open: async () => {} }).draw(state, true);
+      told.push(place.querySelector(".refusal").textContent);
+    }
+    return told;
+  });
+  for (const text of shown) assert.match(text, /Outside what the formula allows \(.+\)\./);
   await end();
 });
 

@@ -411,7 +411,7 @@ test("what a link carries: few points whole, many not at all, hostile ones mende
   assert.equal(state.runs[1].records, undefined, "steps that do not grow are not taken");
   assert.deepEqual([state.smooth, state.share, state.zoom], [{ kind: "none", window: 9, weight: 0.9 }, 0.5, null]);
   assert.deepEqual(await read(state), state);
-  const many = await read({ runs: [{ ...whole, records: { steps: Array.from({ length: 401 }, (_, i) => i), entropies: new Array(401).fill(1) } }] });
+  const many = await read({ runs: [{ ...whole, records: { steps: Array.from({ length: 801 }, (_, i) => i), entropies: new Array(801).fill(1) } }] });
   assert.equal(many.runs[0].records, undefined);
   // a run whose points were left out gets them from the file of the same name
   const refilled = await page.evaluate(async () => {

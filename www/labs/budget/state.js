@@ -37,7 +37,7 @@ export const defaults = {
 };
 
 /** Settings that are the page's own, with the range it can work in; all others are checked by the library. */
-const RANGES = { seed: [0, 4294967295], steps: [10, 1000], tokens: [1, 10000000], answerLambda: [0, 1e6], answerBeta: [0, 1e6], samples: [1, 1e6] };
+const RANGES = { seed: [0, 4294967295], steps: [10, 1000], tokens: [1, 10000000], answerLambda: [0, 1e6], answerBeta: [0, 1e6], samples: [1, 1e6], gain: [0, 1e6] };
 const WHOLE = ["seed", "steps", "tokens", "samples", "warmUp", "budgetLength", "patience", "klLength"];
 
 /**
