@@ -5,7 +5,7 @@ import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { numberField } from "../parts/fields.js";
 import { full } from "../parts/format.js";
-import { math, name } from "../parts/math.js";
+import { brackets, group, math, name, number, op, sub, upright } from "../parts/math.js";
 import { drawUpdates } from "./budget/formulas.js";
 import { Inputs } from "./budget/inputs.js";
 import { Player } from "./budget/player.js";
@@ -22,6 +22,14 @@ import { drawTokens } from "./budget/token.js";
 export const page = { texts: ["budget"], initial, read, mount: (container, context) => new BudgetView(container, context) };
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** What the world does, its two rules set as formulas. @returns {(string | Element)[]} */
+function toy() {
+  const rule = (/** @type {Element} */ left, /** @type {string} */ price) =>
+    math("inline", left, op("="), upright(t("budget.toy.script")), op("/"), brackets(number("1"), op("+"), sub(name("k"), name(price)), op("·"), name(price)));
+  const rules = { wh: rule(group(name("w"), name("H")), "λ"), kl: rule(upright("KL"), "β") };
+  return t("budget.toy").split(/\{(wh|kl)\}/).map((part) => (part === "wh" || part === "kl" ? rules[part] : part));
+}
 
 /** What a run depends on. @param {State} state */
 const keyOf = (state) => JSON.stringify([state.settings, state.edits]);
@@ -150,7 +158,7 @@ class BudgetView {
   build() {
     this.intro.replaceChildren(
       html("div", { class: "words" }, html("p", {}, t("budget.lead")), html("p", { class: "quiet" }, t("budget.keyboard"))),
-      html("p", { class: "toy" }, html("strong", {}, t("budget.toy.title")), " ", t("budget.toy")),
+      html("p", { class: "toy" }, html("strong", {}, t("budget.toy.title")), " ", ...toy()),
     );
     this.settingsPart.setAttribute("aria-label", t("budget.settings"));
     this.playerPart.setAttribute("aria-label", t("budget.player"));
