@@ -5,6 +5,7 @@ import { full, short } from "../parts/format.js";
 import { withNumbers, withSymbols } from "./formulas.js";
 import { t } from "../i18n/index.js";
 import { math, symbol } from "../parts/math.js";
+import { copyText as copy } from "../parts/save.js";
 import { rowByKey, sourcesOf, weightRow } from "./rows.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -133,14 +134,7 @@ function maskRule(row) {
 }
 
 /**
+ * The typographic minus is for reading, programs want the plain one.
  * @param {string} text
- * @returns {Promise<void>}
  */
-export async function copyText(text) {
-  try {
-    // the typographic minus is for reading, programs want the plain one
-    await navigator.clipboard.writeText(text.replaceAll("−", "-"));
-  } catch {
-    // without permission the digits can still be selected by hand
-  }
-}
+export const copyText = (text) => copy(text.replaceAll("−", "-"));

@@ -1,13 +1,242 @@
-// placeholder until the page is written
+// Entropy histories side by side: files in, curves, statistics, collapses, pictures out.
+
+import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
+import { choiceField } from "../parts/fields.js";
+import { short } from "../parts/format.js";
+import { PlotView, sample } from "../parts/plot.js";
+import { smoothed, thinned } from "./curve.js";
+import { Intake } from "./intake.js";
+import { savePicture } from "./picture.js";
+import { initial, isSample, leftOut, MOST_RUNS, moved, pointsOf, read, smoothKinds, withLoaded, without, withRun } from "./state.js";
+import { collapseStep, RunTable, statisticsCsv } from "./table.js";
+
+/** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Run} Run */
 
 /** @type {import("../pages.js").Page} */
-export const page = {
-  texts: [],
-  initial: () => ({}),
-  read: () => null,
-  mount: (container) => {
-    container.append(html("p", {}, "…"));
-    return { draw: () => {} };
-  },
-};
+export const page = { texts: ["histories"], initial, read, mount: (container, context) => new HistoriesView(container, context) };
+
+/** Points drawn of all curves together; more cannot be seen. */
+const DRAWN = 24_000;
+
+class HistoriesView {
+  /**
+   * @param {HTMLElement} container
+   * @param {import("../pages.js").Context} context
+   */
+  constructor(container, context) {
+    this.context = context;
+    this.container = container;
+    const part = (/** @type {string} */ id, /** @type {string} */ kind, more = {}) => html("section", { class: kind, id: `histories-${id}`, ...more });
+    this.lead = part("lead", "lab-lead");
+    this.intakePart = part("intake", "histories-intake");
+    this.controls = part("controls", "lab-fields");
+    this.tools = html("div", { class: "histories-tools", role: "toolbar" });
+    this.plotPart = part("plot", "lab-view");
+    this.legend = html("div", { class: "legend", id: "histories-legend" });
+    this.tablePart = part("table", "lab-scroll", { tabindex: 0, role: "region" });
+    this.note = html("p", { class: "lab-note", id: "histories-note" });
+    container.append(html("div", { class: "lab" }, this.lead, this.intakePart, this.controls, this.plotPart, this.tablePart, this.note));
+    this.plotPart.append(this.tools);
+    this.plot = new PlotView(this.plotPart);
+    this.plotPart.append(this.legend);
+    /** @type {import("./intake.js").Loaded[]} read while another page was in front */
+    this.pending = [];
+    this.intake = new Intake(this.intakePart, container, {
+      add: (loaded) => this.add(loaded),
+      room: (files) => Math.min(files, MOST_RUNS - this.state.runs.filter((run) => !isSample(run)).length),
+      samples: () => this.context.change({ ...this.state, runs: initial().runs, zoom: null }),
+    });
+    this.table = new RunTable(this.tablePart, context.library, {
+      rename: (key, label) => this.context.change(withRun(this.state, key, { label })),
+      recolour: (key) => this.context.change(withRun(this.state, key, { colour: ((this.state.runs.find((run) => run.key === key)?.colour ?? 0) + 1) % 8 })),
+      move: (key, by) => moved(this.state, key, by) !== this.state && this.context.change(moved(this.state, key, by)),
+      remove: (key) => this.remove(key),
+    });
+    /** @type {Map<string, Float64Array>} */
+    this.smooth = new Map();
+  }
+
+  /** @returns {State} */
+  get state() {
+    return this.context.state();
+  }
+
+  /** @param {import("./intake.js").Loaded[]} loaded */
+  add(loaded) {
+    if (this.container.hidden) this.pending.push(...loaded);
+    else this.context.change(withLoaded(this.state, loaded));
+  }
+
+  /** @param {string} key */
+  remove(key) {
+    const { runs } = this.state;
+    const index = runs.findIndex((run) => run.key === key);
+    const next = runs[index + 1] ?? runs[index - 1];
+    this.context.change(without(this.state, key));
+    document.getElementById(next ? `histories-remove-${next.key}` : "histories-choose")?.focus();
+  }
+
+  /**
+   * @param {State} state
+   * @param {boolean} anew
+   */
+  draw(state, anew) {
+    if (anew) this.build(state);
+    this.drawControls(state);
+    this.drawPlot(state);
+    this.drawLegend(state);
+    this.table.draw(state, anew);
+    const samples = state.runs.some(isSample) ? t("histories.note.sample") : "";
+    this.note.textContent = [samples, leftOut(state) ? t("histories.note.link") : ""].filter(Boolean).join(" ");
+    if (anew && this.pending.length > 0) setTimeout(() => !this.container.hidden && this.add(this.pending.splice(0)));
+  }
+
+  /** @param {State} state */
+  build(state) {
+    this.lead.replaceChildren(html("p", {}, t("histories.lead")), html("p", { class: "quiet" }, t("histories.format")));
+    this.intake.build();
+    this.kind = choiceField("histories-smooth", {
+      label: t("histories.smooth"), options: smoothKinds.map((kind) => ({ value: kind, text: t(`histories.smooth.${kind}`) })),
+      set: (kind) => this.context.change({ ...this.state, smooth: { ...this.state.smooth, kind: /** @type {State["smooth"]["kind"]} */ (kind) } }),
+    });
+    this.window = slider("histories-window", t("histories.window"), [3, 201, 2], (value, continued) => this.context.change({ ...this.state, smooth: { ...this.state.smooth, window: value } }, continued));
+    this.weight = slider("histories-weight", t("histories.weight"), [0, 0.99, 0.01], (value, continued) => this.context.change({ ...this.state, smooth: { ...this.state.smooth, weight: value } }, continued));
+    this.share = slider("histories-share", t("histories.share"), [1, 99, 1], (value, continued) => this.context.change({ ...this.state, share: value / 100 }, continued));
+    const marked = html("input", { type: "checkbox", id: "histories-marked", onchange: () => this.context.change({ ...this.state, marked: marked.checked }) });
+    this.marked = marked;
+    this.controls.replaceChildren(this.kind.element, this.window.element, this.weight.element, html("div", { class: "histories-check" }, marked, html("label", { for: "histories-marked" }, t("histories.mark"))), this.share.element);
+    this.controls.setAttribute("aria-label", t("histories.controls"));
+    this.tablePart.setAttribute("aria-label", t("histories.table.caption"));
+    const tool = (/** @type {string} */ id, /** @type {() => void} */ press) => html("button", { type: "button", id: `histories-${id}`, onclick: press }, t(`histories.tool.${id}`));
+    const by = (/** @type {number} */ factor, /** @type {number} */ shift) => () => {
+      const [low, high] = this.state.zoom ?? this.domain;
+      const [middle, half] = [(low + high) / 2 + shift * (high - low), ((high - low) / 2) * factor];
+      this.setZoom([middle - half, middle + half]);
+    };
+    this.tools.setAttribute("aria-label", t("histories.tools"));
+    this.tools.replaceChildren(
+      html("span", { class: "group" }, tool("in", by(0.5, 0)), tool("out", by(2, 0)), tool("left", by(1, -0.5)), tool("right", by(1, 0.5)), tool("all", () => this.setZoom(null))),
+      html("span", { class: "group" }, tool("png", () => this.save("png")), tool("svg", () => this.save("svg"))));
+    this.drawControls(state);
+  }
+
+  /** @param {State} state */
+  drawControls({ smooth, share, marked }) {
+    if (!this.kind || !this.window || !this.weight || !this.share || !this.marked) return;
+    this.kind.select.value = smooth.kind;
+    this.window.element.hidden = smooth.kind !== "mean";
+    this.weight.element.hidden = smooth.kind !== "ema";
+    this.share.element.hidden = !marked;
+    this.window.show(smooth.window, t("histories.window.value", { count: smooth.window }));
+    this.weight.show(smooth.weight, short(smooth.weight));
+    this.share.show(Math.round(share * 100), `${short(share * 100)} %`);
+    this.marked.checked = marked;
+  }
+
+  /** First and last step of all that is drawn. @returns {[number, number]} */
+  get domain() {
+    const ends = this.drawn(this.state).map(({ points: { steps } }) => [steps[0], steps[steps.length - 1]]);
+    const [low, high] = [Math.min(...ends.map(([first]) => first)), Math.max(...ends.map(([, last]) => last))];
+    return ends.length === 0 ? [0, 1] : low === high ? [low - 0.5, high + 0.5] : [low, high];
+  }
+
+  /** @param {State} state */
+  drawn({ runs }) {
+    return runs.flatMap((run) => {
+      const points = pointsOf(run);
+      return points && !run.off ? [{ run, points }] : [];
+    });
+  }
+
+  /** What is wider than everything is everything. @param {[number, number] | null} zoom */
+  setZoom(zoom) {
+    const [low, high] = this.domain;
+    const size = zoom ? Math.min(high - low, zoom[1] - zoom[0]) : high - low;
+    const from = zoom ? Math.min(Math.max(low, zoom[0]), high - size) : low;
+    const next = /** @type {[number, number] | null} */ (size >= high - low ? null : [from, from + size]);
+    if (JSON.stringify(next) !== JSON.stringify(this.state.zoom) && (next === null || next[1] > next[0])) this.context.change({ ...this.state, zoom: next });
+  }
+
+  /** @param {State} state */
+  drawPlot(state) {
+    const drawn = this.drawn(state);
+    const curves = drawn.length * (state.smooth.kind === "none" ? 1 : 2);
+    const most = Math.max(120, Math.min(1600, Math.floor(DRAWN / Math.max(1, curves))));
+    /** @type {Map<string, Float64Array>} */
+    const kept = new Map();
+    const line = (/** @type {Run} */ run, /** @type {Float64Array} */ steps, /** @type {Float64Array} */ values, quiet = false) => ({
+      id: `${quiet ? "raw-" : ""}${run.key}`, name: run.label, colour: run.colour, quiet, ...(quiet ? { dash: 0 } : {}),
+      kind: /** @type {"points" | "line"} */ (steps.length === 1 ? "points" : "line"), ...thinned(steps, values, state.zoom, most),
+    });
+    const raw = state.smooth.kind === "none" ? [] : drawn.map(({ run, points }) => line(run, points.steps, points.entropies, true));
+    const main = drawn.map(({ run, points }) => {
+      const key = JSON.stringify([run.data, state.smooth]);
+      const values = kept.get(key) ?? this.smooth.get(key) ?? smoothed(points.entropies, state.smooth);
+      kept.set(key, values);
+      return line(run, points.steps, values);
+    });
+    this.smooth = kept;
+    const collapses = state.marked ? drawn.flatMap(({ run }) => {
+      const step = collapseStep(state, run);
+      return step === null ? [] : [{ x: step, label: run.label }];
+    }) : [];
+    this.plot.draw({
+      label: t("histories.plot", { count: drawn.length }),
+      x: { label: t("histories.axis.step"), domain: this.domain },
+      y: { label: t("histories.axis.entropy") },
+      series: [...raw, ...main],
+      // the words of many marks would cover the curves; the table has them all
+      marks: collapses.map(({ x, label }) => ({ x, text: collapses.length <= 6 ? t("histories.mark.collapse", { label: label.length > 28 ? `${label.slice(0, 27)}…` : label, step: x }) : "" })),
+      zoom: state.zoom, setZoom: (zoom) => this.setZoom(zoom), legend: false,
+    });
+  }
+
+  /** @param {State} state */
+  drawLegend(state) {
+    const focus = document.activeElement?.id ?? "";
+    this.legend.replaceChildren(...state.runs.filter((run) => pointsOf(run)).map((run) =>
+      html("button", { type: "button", class: "key", id: `histories-key-${run.key}`, "aria-pressed": run.off ? "false" : "true", onclick: () => this.context.change(withRun(this.state, run.key, { off: !run.off })) }, sample(run.colour), run.label)));
+    if (focus.startsWith("histories-key-")) document.getElementById(focus)?.focus();
+  }
+
+  /** @param {"png" | "svg"} kind */
+  save(kind) {
+    const { state } = this;
+    const legend = this.drawn(state).map(({ run }) => {
+      const step = state.marked ? collapseStep(state, run) : null;
+      return { sample: sample(run.colour), text: step === null ? run.label : t("histories.legend.collapse", { label: run.label, share: short(state.share * 100), step }) };
+    });
+    return savePicture(/** @type {SVGSVGElement} */ (this.plot.picture), legend, kind, "policy_entropy");
+  }
+
+  /** @param {State} state @returns {import("../pages.js").Export[]} */
+  exports(state) {
+    return [{ id: "histories-statistics", label: t("histories.export.statistics"), how: "save", make: () => statisticsCsv(this.context.library, state), file: "policy_entropy.csv" }];
+  }
+}
+
+/**
+ * @param {string} id
+ * @param {string} label
+ * @param {[number, number, number]} range from, to, step
+ * @param {(value: number, continued: boolean) => void} set
+ */
+function slider(id, label, [min, max, step], set) {
+  const input = html("input", { type: "range", id, min, max, step });
+  const output = html("output", { for: id });
+  let continued = false;
+  input.addEventListener("input", () => {
+    set(Number(input.value), continued);
+    continued = true;
+  });
+  input.addEventListener("change", () => { continued = false; });
+  /** @param {number} value @param {string} words */
+  const show = (value, words) => {
+    input.value = String(value);
+    input.setAttribute("aria-valuetext", words);
+    output.textContent = words;
+  };
+  return { element: html("div", { class: "field histories-slider" }, html("label", { for: id }, label), html("span", {}, input, output)), show };
+}
