@@ -7,33 +7,61 @@ import { browserTest, numberOf, open, repository, setParameter } from "./harness
 
 const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 
-/** The table of expected gradients as NumPy gives it: p = softmax(2, 1, 0), ref = (.2, .3, .5). */
+/** The published table of expected gradients: p = softmax(2, 1, 0), ref = (.2, .3, .5), four digits. */
 const TRUTH = [0.4035, -0.1955, -0.208];
-const OTHER = [0.4652, -0.0553, -0.41];
-const WANTED = {
+const PUBLISHED = {
   "truth.forward": [0.5953, TRUTH],
-  "truth.other": [0.678, OTHER],
   "loss.k1": [0.5953, [0, 0, 0]],
   "loss.k2": [0.6178, TRUTH],
-  "loss.k3": [0.5953, OTHER],
+  "loss.k3": [0.5953, [0.4652, -0.0553, -0.41]],
   "loss.ratio-k3": [0.5953, TRUTH],
-  "loss.score-k3": [0.5953, TRUTH],
-  "loss.straight-k1": [0.5953, TRUTH],
-  "loss.straight-k3": [0.5953, TRUTH],
   "reward.k1": [0.5953, TRUTH],
-  "reward.k3": [0.5953, [-0.0618, -0.1403, 0.202]],
 };
+
+/** Every row from the definitions, in plain arithmetic and without the library: [expected value, expected gradient]. */
+function byHand(logits, q) {
+  const total = logits.reduce((sum, z) => sum + Math.exp(z), 0);
+  const p = logits.map((z) => Math.exp(z) / total);
+  const d = p.map((x, i) => Math.log(x / q[i]));
+  const mean = (f) => p.reduce((sum, x, i) => sum + x * f(d[i]), 0);
+  // Σ_a p_a f(d_a) ∂log p_a/∂z_v, with ∂log p_a/∂z_v = [a = v] − p_v
+  const pull = (f) => p.map((x, v) => p.reduce((sum, y, a) => sum + y * f(d[a]) * (Number(a === v) - x), 0));
+  const k = { k1: (x) => x, abs: Math.abs, k2: (x) => (x * x) / 2, k3: (x) => Math.exp(-x) - 1 + x };
+  const slope = { k1: () => 1, abs: Math.sign, k2: (x) => x, k3: (x) => 1 - Math.exp(-x) };
+  const kl = mean(k.k1);
+  const rows = {
+    "truth.forward": [kl, p.map((x, i) => x * (d[i] - kl))],
+    "truth.other": [q.reduce((sum, y, i) => sum - y * d[i], 0), p.map((x, i) => x - q[i])],
+  };
+  for (const name of ["k1", "k2", "k3", "abs"]) {
+    rows[`loss.${name}`] = [mean(k[name]), pull(slope[name])];
+    rows[`reward.${name}`] = [mean(k[name]), pull(k[name])];
+  }
+  for (const name of ["k1", "k2", "k3"]) rows[`loss.ratio-${name}`] = [mean(k[name]), pull((x) => slope[name](x) + k[name](x))];
+  rows["loss.score-k3"] = rows["loss.ratio-k3"];
+  for (const name of ["k1", "k3", "abs"]) rows[`loss.straight-${name}`] = [mean(k[name]), pull((x) => x)];
+  return rows;
+}
 
 const line = (id) => `tr[data-row="${id}"]`;
 const numbers = async (page, id, column) => (await page.locator(`${line(id)} td[data-column="${column}"]`).allTextContents()).map(numberOf);
 const choose = (page, id) => page.locator(`[id="kl-pick-${id}"]`).click();
 const example = async (page, id) => page.locator("#choice-kl-preset").selectOption(id);
 
-test("the table of expectations, against numbers computed apart from the library", browserTest, async () => {
+test("the table of expectations: as published, and every row against plain arithmetic", browserTest, async () => {
   const { page, problems, close } = await open({ page: "kl" });
-  for (const [id, [value, gradient]] of Object.entries(WANTED)) {
+  for (const [id, [value, gradient]] of Object.entries(PUBLISHED)) {
     assert.deepEqual(await numbers(page, id, "value"), [value], id);
     assert.deepEqual(await numbers(page, id, "gradient"), gradient, id);
+  }
+  const wanted = byHand([2, 1, 0], [0.2, 0.3, 0.5]);
+  const ids = await page.locator("tr[data-row]").evaluateAll((all) => all.map((one) => one.dataset.row));
+  assert.deepEqual(ids.slice().sort(), Object.keys(wanted).sort());
+  // all digits, not only those shown
+  const exact = (id, column) => page.locator(`${line(id)} td[data-column="${column}"]`).evaluateAll((all) => all.map((one) => one.title));
+  for (const id of ids) {
+    const got = [...(await exact(id, "value")), ...(await exact(id, "gradient"))].map(numberOf);
+    for (const [i, by] of [wanted[id][0], ...wanted[id][1]].entries()) assert.ok(Math.abs(got[i] - by) < 1e-12, `${id}: ${got[i]}, by hand ${by}`);
   }
   assert.deepEqual(await numbers(page, "loss.k2", "bias"), [0.0225]);
   assert.deepEqual(await page.locator("[data-share^=policy]").allTextContents(), ["0.6652", "0.2447", "0.0900"]);
