@@ -8,11 +8,12 @@ import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 
 export const repository = fileURLToPath(new URL("../../", import.meta.url));
-const folder = process.env.PLAYGROUND_DIR ?? join(repository, "target/playground");
+/** the assembled page */
+export const folder = process.env.PLAYGROUND_DIR ?? join(repository, "target/playground");
 const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 // not the root: every address on the page must be relative
 const PREFIX = "/some/sub/path/";
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".json": "application/json" };
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".json": "application/json", ".webmanifest": "application/manifest+json" };
 const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 /** @returns {Promise<string | null>} why the browser cannot be tested here */
@@ -35,24 +36,39 @@ if (missing) console.error(`SKIPPED, the page is not tested: ${missing}`);
 /** For `test(name, browserTest, …)`: skips with the reason where there is no browser. */
 export const browserTest = { skip: missing ?? false };
 
-/** @param {(path: string) => boolean} [refuse] answers 404 for these */
-async function serve(refuse = () => false) {
+/**
+ * @param {(path: string) => boolean} [refuse] answers 404 for these
+ * @param {string} [root]
+ */
+export async function serve(refuse = () => false, root = folder) {
+  const asked = [];
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, "http://localhost").pathname;
+    asked.push(path);
     const inside = path.startsWith(PREFIX) ? normalize(path.slice(PREFIX.length) || "index.html") : null;
     try {
       if (inside === null || inside.startsWith("..") || refuse(inside)) throw new Error("not here");
-      const body = await readFile(join(folder, inside));
+      const body = await readFile(join(root, inside));
       response.writeHead(200, { "content-type": TYPES[extname(inside)] ?? "application/octet-stream" }).end(body);
     } catch {
       response.writeHead(404).end();
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, address: `http://127.0.0.1:${server.address().port}${PREFIX}` };
+  // a test that failed before it stopped the server must not keep the others waiting
+  server.unref();
+  return { server, asked, address: `http://127.0.0.1:${server.address().port}${PREFIX}` };
 }
 
 let browser;
+
+/** The browser, started once. */
+export async function launch() {
+  const { chromium: launcher } = await import("playwright-core");
+  browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
+  return browser;
+}
+
 const servers = [];
 after(async () => {
   await browser?.close();
@@ -66,14 +82,13 @@ after(async () => {
  * @param {{ lang?: string, page?: string, preset?: string, fragment?: string, theme?: "light" | "dark", width?: number, height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
  */
 export async function open({ lang = "en", page: id = "chain", preset = "one-plus-one", fragment = "", theme = "light", width = 1400, height = 1000, motion = "reduce", refuse } = {}) {
-  const { chromium: launcher } = await import("playwright-core");
-  browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
+  await launch();
   let served = refuse ? undefined : servers.find((entry) => entry.plain);
   if (!served) {
     served = { ...(await serve(refuse)), plain: !refuse };
     servers.push(served);
   }
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500 });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500, serviceWorkers: "block" });
   // a missing element fails at once, not after half a minute each
   context.setDefaultTimeout(60_000); // a busy machine may take long to compile the module
   const page = await context.newPage();

@@ -1,0 +1,37 @@
+// The charts of the page in front, as files.
+
+import { t } from "../i18n/index.js";
+import { byId } from "../parts/dom.js";
+import { pngBlob, svgText } from "../parts/save.js";
+
+/** @typedef {import("../pages.js").Export} Export */
+
+const NAME_LENGTH = 40;
+
+/**
+ * @param {string} page
+ * @returns {Export[]}
+ */
+export function pictureExports(page) {
+  const all = /** @type {SVGSVGElement[]} */ (Array.from(byId("content").querySelectorAll('svg[role="img"]')));
+  const shown = all.filter((picture) => picture.getClientRects().length > 0);
+  return shown.flatMap((picture, index) => {
+    const name = nameOf(picture);
+    const file = `tokenwise-${page}${shown.length > 1 ? `-${index + 1}` : ""}`;
+    return /** @type {Export[]} */ ([
+      { id: `svg-${index}`, label: t("share.svg", { name }), how: "save", file: `${file}.svg`, make: () => svgText(picture) },
+      { id: `png-${index}`, label: t("share.png", { name }), how: "save", file: `${file}.png`, make: () => pngBlob(picture) },
+    ]);
+  });
+}
+
+/**
+ * What stands over the picture, or else what a screen reader is told of it.
+ * @param {SVGSVGElement} picture
+ */
+function nameOf(picture) {
+  const around = picture.closest("figure, section, .chart");
+  const title = around?.querySelector("figcaption, h2, h3")?.textContent?.trim();
+  const name = title || picture.getAttribute("aria-label") || t("share.chart");
+  return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
+}
