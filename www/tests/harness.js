@@ -102,23 +102,23 @@ export async function open({ lang = "en", page: id = "chain", preset = "one-plus
   return { page, problems, close: () => context.close() };
 }
 
-/** @param {string} row @param {number} index */
-export const cell = (row, index) => `[role=gridcell][data-row="${row}"][data-index="${index}"]`;
+/** @param {string} row @param {number} index @param {number} [sequence] */
+export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-sequence="${sequence}"][data-index="${index}"]`;
 
 /** @param {string} text as the page prints numbers */
-export const numberOf = (text) => Number(text.trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
+export const numberOf = (text) => Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
 
-/** The numbers of a row, as shown. */
-export async function rowOf(page, row) {
-  const texts = await page.locator(`[role=gridcell][data-row="${row}"]`).allTextContents();
+/** The numbers of a row of one sequence, as shown. */
+export async function rowOf(page, row, sequence = 0) {
+  const texts = await page.locator(`[role=gridcell][data-row="${row}"][data-sequence="${sequence}"]`).allTextContents();
   return texts.map(numberOf);
 }
 
 /** Six significant digits, as the grid shows them. */
 export const six = (values) => values.map((value) => Number(value.toPrecision(6)));
 
-export async function edit(page, row, index, text) {
-  await page.locator(cell(row, index)).focus();
+export async function edit(page, row, index, text, sequence = 0) {
+  await page.locator(cell(row, index, sequence)).focus();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Control+a");
   await page.keyboard.type(text);

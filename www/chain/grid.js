@@ -1,0 +1,332 @@
+// Numbers over tokens, one block a sequence, walked like a spreadsheet. It knows nothing of formulas: it draws what it is given, and only
+// what changed. Token columns are two half columns wide; cells that belong to a state stand half a column to the left, between tokens.
+
+import { Bubble } from "../parts/bubble.js";
+import { html } from "../parts/dom.js";
+import { openEditor } from "../parts/editor.js";
+import { buildBlock, placeOf } from "./grid-blocks.js";
+
+/**
+ * @typedef {object} Cell
+ * @property {string} text as shown
+ * @property {string} label for a screen reader
+ * @property {"mask" | "input" | "result" | "text"} kind
+ * @property {"plus" | "minus" | ""} tone
+ * @property {number} strength 0 to 1, how deep the tint is
+ * @property {boolean} dropped
+ * @property {boolean} faint shown, but not the cell's own
+ * @property {"differs" | "slightly" | ""} differs from the number under other conventions
+ * @property {string} editText what the editor starts with
+ * @property {string} role of the token
+ */
+
+/**
+ * @typedef {object} TableRow
+ * @property {string} key
+ * @property {string} name
+ * @property {() => Element | null} symbol
+ * @property {"action" | "state" | "sequence"} align
+ * @property {boolean} first of its stage
+ * @property {number} count of cells
+ * @property {boolean} signed
+ * @property {string} stamp what all its cells depend on
+ * @property {(i: number) => number} value
+ * @property {(i: number) => number} flags
+ * @property {(i: number, value: number, flags: number) => Cell} cell
+ */
+
+/** @typedef {{ title: string, group: string, text: string, folds: boolean }} Head */
+/** @typedef {{ sequence: number, open: boolean, head: Head | null, numbers: TableRow[], tokens: TableRow, states: string[], rows: TableRow[] }} Block */
+/** @typedef {{ label: string, corner: string, halves: number, blocks: Block[] }} Table */
+/** @typedef {import("./edits.js").Place} Place */
+/** @typedef {{ elements: HTMLElement[], values: Float64Array, flags: Uint8Array, stamp: string, row: TableRow }} Drawn */
+
+/**
+ * @typedef {object} Handlers
+ * @property {(place: Place) => void} focus
+ * @property {(place: Place) => void} toggle
+ * @property {(place: Place, text: string) => string | null} commit takes the text, or says why not
+ * @property {(place: Place, text: string) => void} preview
+ * @property {() => void} cancel gives back what stood before the previews
+ * @property {(place: Place) => void} copy
+ * @property {(command: "before" | "after" | "remove", place: Place) => void} shape adds or removes a token
+ */
+
+/** @param {Place} place */
+export const idOf = (place) => `${place.row}.${place.sequence}.${place.index}`;
+
+const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+/** More than this does not move: nobody could follow it, and it would cost the frame. */
+const MOVING = 160;
+
+export class Grid {
+  /**
+   * @param {HTMLElement} container
+   * @param {Handlers} handlers
+   */
+  constructor(container, handlers) {
+    this.handlers = handlers;
+    this.scroller = html("div", { class: "scroller" });
+    this.bubble = new Bubble();
+    container.append(this.scroller, this.bubble.element);
+    /** @type {Map<string, HTMLElement>} */
+    this.elements = new Map();
+    /** @type {Map<string, Drawn>} by row and sequence */
+    this.drawn = new Map();
+    /** @type {Place[][]} the cells, line by line */
+    this.lines = [];
+    /** @type {Place | null} */
+    this.place = null;
+    this.wanted = 0;
+    this.clicked = "";
+    this.shape = "";
+    /** @type {HTMLElement | null} */
+    this.editing = null;
+    /** @type {Record<"depends" | "comes" | "changed", Set<string>>} */
+    this.marked = { depends: new Set(), comes: new Set(), changed: new Set() };
+    this.scroller.addEventListener("keydown", (event) => this.keydown(event));
+    this.scroller.addEventListener("click", (event) => this.click(event));
+    this.scroller.addEventListener("focusin", (event) => this.focusin(event));
+  }
+
+  /** @param {Table} table */
+  draw(table) {
+    const shape = JSON.stringify([
+      table.label, table.halves,
+      table.blocks.map((block) => [block.open, block.head, block.states.length, [...block.numbers, ...block.rows].map((row) => [row.key, row.name, row.first])]),
+    ]);
+    if (shape !== this.shape) this.build(table);
+    this.shape = shape;
+    for (const block of table.blocks) {
+      for (const row of [...block.numbers, block.tokens, ...block.rows]) this.drawRow(row, block.sequence);
+    }
+  }
+
+  /**
+   * @param {TableRow} row
+   * @param {number} sequence
+   */
+  drawRow(row, sequence) {
+    const drawn = this.drawn.get(`${row.key}.${sequence}`);
+    if (!drawn) return;
+    const anew = drawn.stamp !== row.stamp;
+    drawn.stamp = row.stamp;
+    drawn.row = row;
+    for (let i = 0; i < row.count; i += 1) {
+      const [value, flags] = [row.value(i), row.flags(i)];
+      if (!anew && Object.is(value, drawn.values[i]) && flags === drawn.flags[i]) continue;
+      drawn.values[i] = value;
+      drawn.flags[i] = flags;
+      this.drawCell(drawn.elements[i], row.cell(i, value, flags), `${row.key}.${sequence}.${i}`);
+    }
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {Cell} cell
+   * @param {string} id
+   */
+  drawCell(element, cell, id) {
+    const marks = Object.entries(this.marked).filter(([, ids]) => ids.has(id)).map(([mark]) => mark);
+    element.className = ["cell", cell.kind, cell.tone, cell.dropped && "dropped", cell.faint && "faint", cell.differs, `role-${cell.role}`, ...marks].filter(Boolean).join(" ");
+    element.setAttribute("aria-label", cell.label);
+    if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
+    const strength = cell.strength.toFixed(3);
+    if (element.style.getPropertyValue("--strength") !== strength) element.style.setProperty("--strength", strength);
+    // the editor lives inside the cell while it is open
+    if (element !== this.editing && element.textContent !== cell.text) element.textContent = cell.text;
+    if (element === this.editing) element.classList.add("editing");
+  }
+
+  /** @param {Table} table */
+  build(table) {
+    const focused = this.scroller.contains(document.activeElement);
+    this.elements.clear();
+    this.drawn.clear();
+    this.lines = [];
+    this.editing = null;
+    const grid = html("div", { role: "grid", class: "grid", "aria-label": table.label, "aria-colcount": table.halves });
+    grid.style.setProperty("--halves", String(table.halves));
+    for (const block of table.blocks) {
+      const { element, rows, lines } = buildBlock(block, table.corner);
+      grid.append(element);
+      this.lines.push(...lines);
+      for (const { row, cells } of rows) {
+        const stamp = "\u0000";
+        this.drawn.set(`${row.key}.${block.sequence}`, { elements: cells, values: new Float64Array(row.count), flags: new Uint8Array(row.count), stamp, row });
+        for (const [i, cell] of cells.entries()) this.elements.set(`${row.key}.${block.sequence}.${i}`, cell);
+      }
+      if (block.head?.folds) this.elements.set(`sequence.${block.sequence}.0`, /** @type {HTMLElement} */ (element.querySelector("[data-row=sequence]")));
+    }
+    this.scroller.replaceChildren(grid);
+    const kept = this.place && this.nearest(this.place);
+    this.setPlace(kept ?? this.lines[0][0]);
+    if (focused && this.place) this.elements.get(idOf(this.place))?.focus();
+  }
+
+  /**
+   * The cell itself, or the one closest to where it stood.
+   * @param {Place} place
+   * @returns {Place | null}
+   */
+  nearest(place) {
+    for (const sequence of [place.sequence, place.sequence - 1, 0]) {
+      const count = this.drawn.get(`${place.row}.${sequence}`)?.row.count;
+      if (count) return { row: place.row, sequence, index: Math.min(place.index, count - 1) };
+    }
+    return null;
+  }
+
+  /** @param {Place} place */
+  setPlace(place) {
+    const before = this.place && this.elements.get(idOf(this.place));
+    if (before) before.tabIndex = -1;
+    this.place = place;
+    const element = this.elements.get(idOf(place));
+    if (element) element.tabIndex = 0;
+  }
+
+  /** @param {Place} place */
+  focus(place) {
+    this.setPlace(place);
+    this.wanted = place.index;
+    this.elements.get(idOf(place))?.focus();
+  }
+
+  /** @param {FocusEvent} event */
+  focusin(event) {
+    const place = placeOf(event.target);
+    if (!place || event.target === this.editing) return;
+    this.bubble.hide();
+    this.setPlace(place);
+    this.handlers.focus(place);
+  }
+
+  /** @param {MouseEvent} event */
+  click(event) {
+    const place = placeOf(event.target);
+    if (!place || this.editing?.contains(/** @type {Node} */ (event.target))) return;
+    this.wanted = place.index;
+    if (this.toggles(place)) this.handlers.toggle(place);
+    // the first click chooses, the second edits: a finger has no Enter
+    else if (event.detail > 1 || this.clicked === idOf(place)) this.edit(place);
+    this.clicked = idOf(place);
+  }
+
+  /** @param {KeyboardEvent} event */
+  keydown(event) {
+    const { place } = this;
+    if (!place || this.editing) return;
+    const line = this.lines.findIndex((places) => places.some((one) => idOf(one) === idOf(place)));
+    if (line < 0) return;
+    const at = this.lines[line].findIndex((one) => idOf(one) === idOf(place));
+    const end = this.lines.length - 1;
+    const command = event.ctrlKey || event.metaKey;
+    /** @type {Record<string, () => void>} */
+    const keys = {
+      ArrowLeft: () => this.walk(line, at - 1, true),
+      ArrowRight: () => this.walk(line, at + 1, true),
+      ArrowUp: () => this.walk(line - 1, this.wanted, false),
+      ArrowDown: () => this.walk(line + 1, this.wanted, false),
+      Home: () => this.walk(command ? 0 : line, 0, true),
+      End: () => this.walk(command ? end : line, Infinity, true),
+      Enter: () => (this.toggles(place) ? this.handlers.toggle(place) : this.edit(place)),
+      F2: () => this.edit(place),
+      " ": () => this.toggles(place) && this.handlers.toggle(place),
+      Insert: () => this.handlers.shape(event.shiftKey ? "before" : "after", place),
+      Delete: () => place.row === "token" && this.handlers.shape("remove", place),
+    };
+    if (command && event.key === "c") this.handlers.copy(place);
+    else if (keys[event.key] && !event.altKey && !event.metaKey) {
+      event.preventDefault();
+      keys[event.key]();
+    } else if (!command && !event.altKey && this.cellAt(place)?.kind === "input" && /^[\d.+\-−]$/.test(event.key)) {
+      event.preventDefault();
+      this.edit(place, event.key);
+    }
+  }
+
+  /** @param {Place} place */
+  toggles(place) {
+    return place.row === "mask" || place.row === "sequence";
+  }
+
+  /**
+   * @param {number} line
+   * @param {number} at
+   * @param {boolean} sideways
+   */
+  walk(line, at, sideways) {
+    const places = this.lines[line];
+    if (!places) return;
+    const clamped = Math.max(0, Math.min(at, places.length - 1));
+    const wanted = sideways ? clamped : this.wanted;
+    this.clicked = "";
+    this.focus(places[clamped]);
+    this.wanted = wanted;
+  }
+
+  /**
+   * @param {Place} place
+   * @param {string} [typed] replaces the number instead of changing it
+   */
+  edit(place, typed) {
+    const cell = this.cellAt(place);
+    const element = this.elements.get(idOf(place));
+    if (!element || (cell?.kind !== "input" && cell?.kind !== "text")) return;
+    this.bubble.hide();
+    this.editing = element;
+    openEditor(element, {
+      text: typed ?? cell.editText,
+      selected: typed === undefined,
+      label: cell.label,
+      mode: cell.kind === "text" ? "text" : "decimal",
+      preview: (text) => this.handlers.preview(place, text),
+      finish: (text, refocus) => {
+        this.editing = null;
+        const problem = text === null ? null : this.handlers.commit(place, text);
+        if (text === null || problem) this.handlers.cancel();
+        const current = this.cellAt(place);
+        element.replaceChildren();
+        if (current) this.drawCell(element, current, idOf(place));
+        if (refocus) element.focus();
+        if (problem) this.bubble.show(problem, element);
+      },
+    });
+    element.classList.add("editing");
+  }
+
+  /** @param {Place} place */
+  cellAt(place) {
+    const row = this.drawn.get(`${place.row}.${place.sequence}`)?.row;
+    return row && place.index < row.count ? row.cell(place.index, row.value(place.index), row.flags(place.index)) : undefined;
+  }
+
+  /**
+   * Marks cells: what depends on the focused one, what it comes from, what an edit changed.
+   * @param {"depends" | "comes" | "changed"} mark
+   * @param {Set<string>} ids
+   */
+  mark(mark, ids) {
+    const before = this.marked[mark];
+    this.marked[mark] = ids;
+    for (const id of before) if (!ids.has(id)) this.elements.get(id)?.classList.remove(mark);
+    for (const id of ids) if (!before.has(id)) this.elements.get(id)?.classList.add(mark);
+  }
+
+  /**
+   * Shows which cells have changed: a mark on all, a movement once, the nearest first.
+   * @param {Set<string>} marked
+   * @param {Map<string, number>} changed id to place in the order
+   */
+  pulse(marked, changed) {
+    this.mark("changed", marked);
+    if (still.matches || changed.size > MOVING) return;
+    for (const [id, order] of changed) {
+      this.elements.get(id)?.animate([{ boxShadow: "inset 0 0 0 2px var(--pulse)" }, { boxShadow: "inset 0 0 0 2px transparent" }], {
+        duration: 700, delay: order * 45, easing: "ease-out",
+      });
+    }
+  }
+}
