@@ -2,7 +2,12 @@
 import "./catalogues.test.js";
 import "./chain.test.js";
 import "./examples.test.js";
+import "./export.test.js";
 import "./format.test.js";
+import "./hostile.test.js";
 import "./keyboard.test.js";
 import "./look.test.js";
+import "./offline.test.js";
 import "./save.test.js";
+import "./share.test.js";
+import "./shell.test.js";

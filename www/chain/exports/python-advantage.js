@@ -117,7 +117,7 @@ function ofGroup(s) {
     "best-of-group": () => {
       s.line(`deviation = ${deviations}`, "group_advantage = np.zeros(len(rows))", "for g in np.unique(group):");
       s.line("    members = np.flatnonzero(group == g)", "    second, best = np.sort(sequence_score[members])[-2:]", "    first = members[np.argmax(sequence_score[members])]");
-      s.line(`    group_advantage[first] = (best - second) / (deviation[first] + ${epsilon}) if best > second else 0.0`);
+      s.line(`    group_advantage[first] = (best - second) / (deviation[first] + ${epsilon}) if best != second else 0.0`);
     },
   };
   formulas[s.state.choices.advantage]();

@@ -62,7 +62,7 @@ function rewards(s) {
   const priced = choices.placement === "reward";
   s.input("score");
   s.part(priced ? "token rewards: the score, less the price of KL" : "token rewards: the score alone");
-  const score = isClipped(s.flat, bound) ? `np.clip(score, ${number(-bound)}, ${number(bound)})` : "score";
+  const score = isClipped(s.flat, bound) ? `np.clip(kept(score), ${number(-bound)}, ${number(bound)})` : "score";
   if (priced) s.line(`beta = ${number(parameters.beta)}`);
   s.line(`reward = kept(${score}${priced ? " - beta * kl" : ""})`);
   s.show("reward");
