@@ -19,7 +19,7 @@ function needs(found, reason) {
   return { skip: reason };
 }
 
-const ownPython = join(repository, "target/xtask/numpy/bin/python");
+const ownPython = process.env.NUMPY_PYTHON ?? join(repository, "target/xtask/numpy/bin/python");
 const python = existsSync(ownPython) ? ownPython : "python3";
 const hasNumPy = spawnSync(python, ["-c", "import numpy"]).status === 0;
 const hasCargo = spawnSync("cargo", ["--version"], { cwd: repository }).status === 0;
