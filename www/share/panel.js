@@ -96,7 +96,8 @@ export class SharePanel {
 
   /** A state saved before; the link is for what is small, the file for everything. */
   opener() {
-    const field = html("input", { type: "file", accept: ".json,application/json", id: "share-open" });
+    // the field itself would speak the browser's language: its label is the button
+    const field = html("input", { type: "file", class: "unseen", accept: ".json,application/json", id: "share-open" });
     field.addEventListener("change", async () => {
       const file = field.files?.[0];
       if (!file) return;
@@ -104,7 +105,7 @@ export class SharePanel {
       this.follow(file.size > 16e6 ? { problem: "large" } : read(await file.text()));
       if (!this.panel.hidden) this.toggle();
     });
-    return html("div", { class: "part open" }, html("label", { for: "share-open" }, t("share.open")), field);
+    return html("div", { class: "part open" }, field, html("label", { for: "share-open" }, t("share.open")));
   }
 
   /** @param {Export} entry */

@@ -59,6 +59,7 @@ export function latexOf(element) {
 
 /** @param {string} text a number as the page prints it */
 function power(text) {
+  if (text === "NaN") return "\\mathrm{NaN}";
   const found = /^(.*)e(−?\d+)$/.exec(text);
   return found ? `${signs(found[1])}\\times 10^{${signs(found[2])}}` : signs(text);
 }

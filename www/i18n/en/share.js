@@ -8,7 +8,7 @@ export default {
   "share.copyAs": "Copy as",
   "share.saveAs": "Save as",
   "share.state": "State of all pages (JSON)",
-  "share.open": "Open a saved state",
+  "share.open": "Open a saved state …",
   "share.rust": "Rust program",
   "share.python": "Python (NumPy)",
   "share.latex": "LaTeX",
