@@ -35,6 +35,9 @@ export class Address {
     this.written = location.hash;
     window.addEventListener("hashchange", async () => {
       if (location.hash === this.written) return;
+      // what was about to be written is older than the link that has just come
+      clearTimeout(this.timer);
+      this.timer = 0;
       const { hash } = location;
       const found = await fromAddress();
       // while it was being read another one may have come

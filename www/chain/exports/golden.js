@@ -85,7 +85,10 @@ function advantageSteps(state, { rows, settings }, own, row, each, flat) {
     uniform: () => ({ op: "uniform_credit", inputs: { scores: each("sequenceScore") }, expect: advantages() }),
     "last-k": () => ({ op: "last_k_credit", inputs: { scores: each("sequenceScore") }, params: { k: lastK }, expect: advantages() }),
     attention: () => ({ op: "attention_credit", inputs: { scores: each("sequenceScore"), weights: row("attention") }, expect: advantages() }),
-    "max-rl": () => ({ op: "max_rl", inputs: { scores: each("sequenceScore") }, params: { epsilon: settings.group.epsilon }, expect: { scores: each("groupAdvantage") } }),
+    // a case without the scores of others has no way to say what a score on its own gets
+    ...(flat.groups.every((id, s) => flat.groups.some((other, at) => at !== s && other === id)) && {
+      "max-rl": () => ({ op: "max_rl", inputs: { scores: each("sequenceScore") }, params: { epsilon: settings.group.epsilon }, expect: { scores: each("groupAdvantage") } }),
+    }),
   };
   if (asProfile) {
     byName.gae = () => ({ op: "gae", inputs: critic(), params: { gamma, lambda, whiten: false }, expect: { ...advantages(), returns: row("return") } });
@@ -121,8 +124,10 @@ function lossSteps(state, { rows, summary, settings }, own, row) {
   const { choices, parameters } = state;
   const weight = choices.weight === "raw" ? "advantage" : "whitened";
   const steps = [];
-  const dualFits = settings.dual === "off" || settings.dual === own.dual;
-  if (rows.gradient && summary.loss !== undefined && (choices.loss !== "ppo" || dualFits)) {
+  const fits = choices.loss === "ppo" ? settings.dual === "off" || settings.dual === own.dual
+    // OpenRLHF weighs sequences alike in GSPO, whatever is chosen
+    : choices.loss !== "gspo" || state.profile !== "openrlhf-0.11" || choices.aggregate === "seq-mean-token-mean";
+  if (rows.gradient && summary.loss !== undefined && fits) {
     /** @type {Record<string, unknown>} */
     const params = { aggregate: choices.aggregate };
     if (choices.aggregate === "seq-mean-token-sum-norm") params.scale_factor = parameters.scale;
@@ -133,8 +138,8 @@ function lossSteps(state, { rows, summary, settings }, own, row) {
     /** @type {Record<string, unknown>} */
     const expect = { loss: spelled(summary.loss) };
     if (!klInLoss(state)) expect.grad = row("gradient");
-    // verl divides its clip fraction by n + 1e-8, the page by n
-    if (summary.clipFraction !== undefined && settings.divisor === "count") expect.clip_fraction = spelled(summary.clipFraction);
+    // verl divides its clip fraction by n + 1e-8, the page by n; in GSPO's cases it counts sequences, on the page tokens
+    if (summary.clipFraction !== undefined && settings.divisor === "count" && choices.loss !== "gspo") expect.clip_fraction = spelled(summary.clipFraction);
     steps.push({ op: LOSSES[choices.loss], inputs: { log_probs: row("logProb"), old_log_probs: row("oldLogProb"), advantages: row(weight) }, params, expect });
   }
   if (summary.whSum !== undefined) {
