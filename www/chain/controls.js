@@ -99,7 +99,10 @@ export class Controls {
     this.selects.clear();
     const first = html("div", { class: "fields" }, this.presets(), this.profile("profile"), this.profile("against"));
     const rest = groups.filter((names) => names.length > 0).map((names) => html("div", { class: "fields" }, ...names.map((name) => this.field(name, state, settings))));
-    this.container.replaceChildren(first, ...rest);
+    // on a phone the numbers come first, the fields when they are asked for
+    const more = html("button", { type: "button", class: "more", id: "controls-more", "aria-expanded": String(this.container.classList.contains("open")) }, t("choice.more"));
+    more.addEventListener("click", () => more.setAttribute("aria-expanded", String(this.container.classList.toggle("open"))));
+    this.container.replaceChildren(first, ...rest, more);
     if (focused) document.getElementById(focused)?.focus();
   }
 

@@ -132,7 +132,7 @@ export function withSymbols(state, result, place) {
     cell: (key, j = index) => sign(key, j),
     parameter: (parameter) => symbol(parameter),
     total: (_, total) => total,
-    sum: () => [sub(op("Σ"), name("t")), symbol("reward", undefined)],
+    sum: () => [sub(op("Σ"), name("t")), sub(name("r"), state.sequences.length > 1 ? group(number(String(sequence + 1)), op(","), name("t")) : name("t"))],
   });
   return parts?.length ? math("block", sign(row, index), op("="), ...parts) : null;
 }

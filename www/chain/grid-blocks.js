@@ -101,10 +101,10 @@ function rowLine(row, s) {
  * @param {number} index
  */
 function placed(element, align, index) {
-  // column 1 is the name; state 1 takes halves 1 and 2, token 1 halves 2 and 3, state 2 halves 3 and 4, …
-  const first = 2 + index * 2 + (align === "action" ? 1 : 0);
-  element.style.gridColumn = `${first} / span 2`;
-  element.setAttribute("aria-colindex", String(first));
+  // in half columns: state 1 takes the first two, token 1 the second and third, state 2 the third and fourth, …
+  const first = index * 2 + (align === "action" ? 1 : 0);
+  element.style.setProperty("--at", String(first));
+  element.setAttribute("aria-colindex", String(first + 2));
   return element;
 }
 

@@ -5,6 +5,8 @@ import { Bubble } from "../parts/bubble.js";
 import { html } from "../parts/dom.js";
 import { openEditor } from "../parts/editor.js";
 import { buildBlock, placeOf } from "./grid-blocks.js";
+import { pressed } from "./grid-keys.js";
+import { Sight } from "./grid-sight.js";
 
 /**
  * @typedef {object} Cell
@@ -55,6 +57,25 @@ import { buildBlock, placeOf } from "./grid-blocks.js";
 /** @param {Place} place */
 export const idOf = (place) => `${place.row}.${place.sequence}.${place.index}`;
 
+/** No cell has these flags. */
+const UNDRAWN = 255;
+
+const EVERYWHERE = [0, Infinity];
+
+/** Depths of the tint. */
+const TINTS = 8;
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  const [child] = element.childNodes;
+  if (element.childNodes.length === 1 && child instanceof Text) {
+    if (child.data !== text) child.data = text;
+  } else element.textContent = text;
+}
+
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 /** More than this does not move: nobody could follow it, and it would cost the frame. */
@@ -72,6 +93,8 @@ export class Grid {
     container.append(this.scroller, this.bubble.element);
     /** @type {Map<string, HTMLElement>} */
     this.elements = new Map();
+    /** @type {WeakMap<HTMLElement, string>} the classes a cell has beside its marks */
+    this.looks = new WeakMap();
     /** @type {Map<string, Drawn>} by row and sequence */
     this.drawn = new Map();
     /** @type {Place[][]} the cells, line by line */
@@ -83,9 +106,13 @@ export class Grid {
     this.shape = "";
     /** @type {HTMLElement | null} */
     this.editing = null;
-    /** @type {Record<"depends" | "comes" | "changed", Set<string>>} */
-    this.marked = { depends: new Set(), comes: new Set(), changed: new Set() };
-    this.scroller.addEventListener("keydown", (event) => this.keydown(event));
+    /** @type {Record<"depends" | "comes" | "changed" | "here", Set<string>>} */
+    this.marked = { depends: new Set(), comes: new Set(), changed: new Set(), here: new Set() };
+    /** @type {Table | null} */
+    this.table = null;
+    this.waiting = 0;
+    this.sight = new Sight(this.scroller, () => this.drawCells(false));
+    this.scroller.addEventListener("keydown", (event) => pressed(this, event));
     this.scroller.addEventListener("click", (event) => this.click(event));
     this.scroller.addEventListener("focusin", (event) => this.focusin(event));
   }
@@ -98,28 +125,52 @@ export class Grid {
     ]);
     if (shape !== this.shape) this.build(table);
     this.shape = shape;
-    for (const block of table.blocks) {
-      for (const row of [...block.numbers, block.tokens, ...block.rows]) this.drawRow(row, block.sequence);
+    this.table = table;
+    this.drawCells(false);
+  }
+
+  /**
+   * First what is in sight; the rest has time until the next task, or until it scrolls into sight.
+   * @param {boolean} everything
+   */
+  drawCells(everything) {
+    clearTimeout(this.waiting);
+    let skipped = false;
+    for (const block of this.table?.blocks ?? []) {
+      const [first, last] = everything ? EVERYWHERE : this.sight.columns(block.sequence);
+      for (const row of [...block.numbers, block.tokens, ...block.rows]) {
+        if (this.drawRow(row, block.sequence, first, last)) skipped = true;
+      }
     }
+    if (skipped) this.waiting = window.setTimeout(() => this.drawCells(true));
   }
 
   /**
    * @param {TableRow} row
    * @param {number} sequence
+   * @param {number} first column in sight
+   * @param {number} last
+   * @returns {boolean} whether a cell out of sight is left to be drawn
    */
-  drawRow(row, sequence) {
+  drawRow(row, sequence, first, last) {
     const drawn = this.drawn.get(`${row.key}.${sequence}`);
-    if (!drawn) return;
-    const anew = drawn.stamp !== row.stamp;
+    if (!drawn) return false;
+    if (drawn.stamp !== row.stamp) drawn.flags.fill(UNDRAWN);
     drawn.stamp = row.stamp;
     drawn.row = row;
+    let left = false;
     for (let i = 0; i < row.count; i += 1) {
       const [value, flags] = [row.value(i), row.flags(i)];
-      if (!anew && Object.is(value, drawn.values[i]) && flags === drawn.flags[i]) continue;
+      if (Object.is(value, drawn.values[i]) && flags === drawn.flags[i]) continue;
+      if (i < first || i > last) {
+        left = true;
+        continue;
+      }
       drawn.values[i] = value;
       drawn.flags[i] = flags;
       this.drawCell(drawn.elements[i], row.cell(i, value, flags), `${row.key}.${sequence}.${i}`);
     }
+    return left;
   }
 
   /**
@@ -128,14 +179,18 @@ export class Grid {
    * @param {string} id
    */
   drawCell(element, cell, id) {
-    const marks = Object.entries(this.marked).filter(([, ids]) => ids.has(id)).map(([mark]) => mark);
-    element.className = ["cell", cell.kind, cell.tone, cell.dropped && "dropped", cell.faint && "faint", cell.differs, `role-${cell.role}`, ...marks].filter(Boolean).join(" ");
+    const tint = cell.strength === 0 ? "" : `tint-${Math.ceil(cell.strength * TINTS)}`;
+    const look = ["cell", cell.kind, cell.tone, tint, cell.dropped && "dropped", cell.faint && "faint", cell.differs, `role-${cell.role}`].filter(Boolean).join(" ");
+    // style is the dearest part of an edit: a class that stays is not set again
+    if (this.looks.get(element) !== look) {
+      this.looks.set(element, look);
+      const marks = Object.entries(this.marked).filter(([, ids]) => ids.has(id)).map(([mark]) => mark);
+      element.className = [look, ...marks].join(" ");
+      if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
+    }
     element.setAttribute("aria-label", cell.label);
-    if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
-    const strength = cell.strength.toFixed(3);
-    if (element.style.getPropertyValue("--strength") !== strength) element.style.setProperty("--strength", strength);
     // the editor lives inside the cell while it is open
-    if (element !== this.editing && element.textContent !== cell.text) element.textContent = cell.text;
+    if (element !== this.editing) setText(element, cell.text);
     if (element === this.editing) element.classList.add("editing");
   }
 
@@ -160,6 +215,7 @@ export class Grid {
       if (block.head?.folds) this.elements.set(`sequence.${block.sequence}.0`, /** @type {HTMLElement} */ (element.querySelector("[data-row=sequence]")));
     }
     this.scroller.replaceChildren(grid);
+    this.sight.watch(grid);
     const kept = this.place && this.nearest(this.place);
     this.setPlace(kept ?? this.lines[0][0]);
     if (focused && this.place) this.elements.get(idOf(this.place))?.focus();
@@ -212,39 +268,6 @@ export class Grid {
     // the first click chooses, the second edits: a finger has no Enter
     else if (event.detail > 1 || this.clicked === idOf(place)) this.edit(place);
     this.clicked = idOf(place);
-  }
-
-  /** @param {KeyboardEvent} event */
-  keydown(event) {
-    const { place } = this;
-    if (!place || this.editing) return;
-    const line = this.lines.findIndex((places) => places.some((one) => idOf(one) === idOf(place)));
-    if (line < 0) return;
-    const at = this.lines[line].findIndex((one) => idOf(one) === idOf(place));
-    const end = this.lines.length - 1;
-    const command = event.ctrlKey || event.metaKey;
-    /** @type {Record<string, () => void>} */
-    const keys = {
-      ArrowLeft: () => this.walk(line, at - 1, true),
-      ArrowRight: () => this.walk(line, at + 1, true),
-      ArrowUp: () => this.walk(line - 1, this.wanted, false),
-      ArrowDown: () => this.walk(line + 1, this.wanted, false),
-      Home: () => this.walk(command ? 0 : line, 0, true),
-      End: () => this.walk(command ? end : line, Infinity, true),
-      Enter: () => (this.toggles(place) ? this.handlers.toggle(place) : this.edit(place)),
-      F2: () => this.edit(place),
-      " ": () => this.toggles(place) && this.handlers.toggle(place),
-      Insert: () => this.handlers.shape(event.shiftKey ? "before" : "after", place),
-      Delete: () => place.row === "token" && this.handlers.shape("remove", place),
-    };
-    if (command && event.key === "c") this.handlers.copy(place);
-    else if (keys[event.key] && !event.altKey && !event.metaKey) {
-      event.preventDefault();
-      keys[event.key]();
-    } else if (!command && !event.altKey && this.cellAt(place)?.kind === "input" && /^[\d.+\-−]$/.test(event.key)) {
-      event.preventDefault();
-      this.edit(place, event.key);
-    }
   }
 
   /** @param {Place} place */
@@ -304,8 +327,8 @@ export class Grid {
   }
 
   /**
-   * Marks cells: what depends on the focused one, what it comes from, what an edit changed.
-   * @param {"depends" | "comes" | "changed"} mark
+   * Marks cells: what depends on the focused one, what it comes from, what an edit changed, where a tour stands.
+   * @param {"depends" | "comes" | "changed" | "here"} mark
    * @param {Set<string>} ids
    */
   mark(mark, ids) {

@@ -1,38 +1,34 @@
 // The chain on the page: one state, its numbers, and the parts that draw them.
 
 import { compute } from "./compute.js";
-import { drawComparison } from "./comparison.js";
 import { Controls } from "./controls.js";
 import { ancestors, dependents } from "./dependents.js";
 import { differencesOf, otherwise } from "./differences.js";
-import { causesText, drawDifferences } from "./differences-view.js";
-import {
-  withChoices, withGroup, withInput, withNextRole, withParameters, withProfile, withSequenceAdded, withSequenceRemoved, withToken, withTokenAdded,
-  withTokenRemoved,
-} from "./edits.js";
-import { copyText, Explanation } from "./explain.js";
+import { drawDifferences } from "./differences-view.js";
+import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edits.js";
+import { copyText } from "./explain.js";
 import { chainExports } from "./exports/index.js";
 import { Grid, idOf } from "./grid.js";
 import { examples, findPreset } from "./presets.js";
 import { changes, firstPlace, isShown } from "./places.js";
-import { rowByKey } from "./rows.js";
+import { Reading } from "./reading.js";
 import { readState } from "./state.js";
+import { drawIntro, drawStory } from "./story.js";
 import { drawSummary, refusalText } from "./summary.js";
 import { tableOf } from "./table.js";
-import { Toolbar } from "./toolbar.js";
+import { reshaped, Toolbar } from "./toolbar.js";
 import { TourStrip } from "./tour-strip.js";
 import { findTour, stateAt, tourOf } from "./tours.js";
-import { drawTrap } from "./trap.js";
-import { drawChart } from "../parts/bars.js";
+import { readCell, storedAt } from "./typing.js";
 import { byId, html } from "../parts/dom.js";
-import { full, parse, short } from "../parts/format.js";
+import { full } from "../parts/format.js";
 import { t } from "../i18n/index.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./edits.js").Place} Place */
 
 /** So many sequences are open at first. */
-const OPEN = 4;
+const OPEN = 2;
 
 /** What the library says of a number it cannot work with; the edit is then not taken. */
 const REFUSING = ["config", "entry", "type", "choice"];
@@ -93,7 +89,7 @@ class ChainView {
       copy: (place) => copyText(place.row === "token" ? this.shown.sequences[place.sequence].tokens[place.index] : full(this.result.rows[place.row]?.[place.sequence]?.[place.index] ?? NaN)),
       shape: (command) => this.reshape(command),
     });
-    this.explanation = new Explanation(byId("explain"), this.library, (id) => this.follow(id));
+    this.reading = new Reading(byId("explain"), byId("chart"), this.library, (id) => this.follow(id));
     this.toolbar = new Toolbar(byId("shape"), (command) => this.reshape(command), (group) => this.keep(withGroup(this.present, this.place.sequence, group)));
     this.strip = new TourStrip(byId("tour"), (step) => this.tell(step), () => this.keep({ ...this.present, tour: null }));
     this.controls = new Controls(byId("controls"), {
@@ -129,8 +125,8 @@ class ChainView {
 
   /** Everything anew: at the start, for another example, in another language. */
   drawAll() {
-    this.drawIntro();
-    this.drawStory();
+    drawIntro(byId("intro"), this.shown);
+    drawStory(byId("comparison"), this.library, this.shown, (state) => this.keep({ ...state, tour: this.present.tour }));
     if (!isShown(this.shown, this.place)) this.place = firstPlace(this.shown);
     this.drawNumbers();
     this.grid.setPlace(this.place);
@@ -144,7 +140,7 @@ class ChainView {
     this.grid.draw(tableOf(this.shown, this.result, other, (s) => this.folded.has(s) !== s < OPEN));
     this.toolbar.draw(this.shown, this.place);
     drawSummary(byId("summary"), this.shown, this.result, other);
-    this.drawReading();
+    this.reading.draw(this.shown, this.result, this.place, this.differences);
     this.drawDifferences();
   }
 
@@ -156,61 +152,9 @@ class ChainView {
       this.waiting = window.setTimeout(() => {
         this.differences = differencesOf(this.library, this.shown);
         drawDifferences(byId("differences"), this.shown, this.differences);
-        this.drawReading();
+        this.reading.draw(this.shown, this.result, this.place, this.differences);
       });
     } else drawDifferences(byId("differences"), this.shown, []);
-  }
-
-  drawReading() {
-    const { row: key, sequence: s, index } = this.place;
-    const row = rowByKey.get(key);
-    const sequence = this.shown.sequences[s];
-    if (!sequence) return;
-    const other = otherwise(this.library, this.shown);
-    this.explanation.draw(this.shown, this.result, this.place, [this.elsewhere(other)]);
-    const mask = sequence.roles.map((role) => role === "policy");
-    const ofSequence = row?.align === "sequence";
-    const pick = (/** @type {import("./compute.js").Result | null} */ result) => {
-      const all = result?.rows[key];
-      return key === "mask" || key === "token" ? (result ? mask.map(Number) : undefined) : ofSequence ? all?.map((values) => values[0]) : all?.[s];
-    };
-    drawChart(byId("chart"), {
-      name: t(`row.${key}`), align: row?.align === "state" ? "state" : "action", values: pick(this.result), chosen: ofSequence ? s : index,
-      tokens: ofSequence ? this.shown.sequences.map((_, at) => String(at + 1)) : sequence.tokens,
-      mask: ofSequence ? this.shown.sequences.map(() => true) : mask,
-      ghost: row?.kind(this.shown) === "result" ? pick(other) : undefined,
-      ghostName: this.shown.against ? t(`profile.${this.shown.against}`) : "",
-    });
-  }
-
-  /**
-   * What the other framework has in this cell, and why.
-   * @param {import("./compute.js").Result | null} other
-   */
-  elsewhere(other) {
-    const { row, sequence, index } = this.place;
-    const [mine, theirs] = [this.result.rows[row]?.[sequence]?.[index], other?.rows[row]?.[sequence]?.[index]];
-    const difference = this.differences.find((one) => one.row === row);
-    if (mine === undefined || theirs === undefined || Object.is(mine, theirs) || !difference || !this.shown.against) return null;
-    const said = t("grid.otherwise", { profile: t(`profile.${this.shown.against}`), value: short(theirs) === short(mine) ? full(theirs) : short(theirs) });
-    return html("p", { class: "elsewhere" }, `≠ ${said}. ${causesText(difference.causes)}`);
-  }
-
-  drawIntro() {
-    const { preset, sequences } = this.shown;
-    const [{ prompt, tokens }] = sequences;
-    const dialogue = prompt && sequences.length === 1 && html("p", { class: "dialogue", lang: "zh" }, html("span", {}, prompt), html("span", { class: "arrow", "aria-hidden": "true" }, "→"), html("span", {}, tokens.join("")));
-    byId("intro").replaceChildren(
-      html("div", { class: "words" }, html("p", {}, t("page.lead")), html("p", { class: "quiet" }, t("page.keys"))),
-      html("div", { class: "example" }, dialogue || null, findPreset(preset) && html("p", { class: "quiet" }, t(`preset.note.${preset}`))),
-    );
-  }
-
-  drawStory() {
-    const preset = findPreset(this.shown.preset);
-    if (!preset) byId("comparison").replaceChildren();
-    else if ("cases" in preset) drawTrap(byId("comparison"), this.library, preset, (state) => this.keep({ ...state, tour: this.present.tour }));
-    else drawComparison(byId("comparison"), this.library, preset);
   }
 
   /** @param {State} state */
@@ -235,8 +179,9 @@ class ChainView {
     this.place = place.row === "sequence" ? { ...this.place, sequence: place.sequence } : place;
     if (!isShown(this.shown, this.place)) this.place = firstPlace(this.shown);
     this.mark(idOf(this.place));
+    if (this.shown.tour) this.grid.mark("here", new Set([idOf(this.place)]));
     this.toolbar.draw(this.shown, this.place);
-    this.drawReading();
+    this.reading.draw(this.shown, this.result, this.place, this.differences);
   }
 
   /** @param {string} id */
@@ -256,25 +201,11 @@ class ChainView {
 
   /** @param {import("./toolbar.js").Command} command */
   reshape(command) {
-    const { present } = this;
-    const s = Math.min(this.place.sequence, present.sequences.length - 1);
-    const index = Math.min(this.place.index, present.sequences[s].tokens.length - 1);
-    /** @type {Record<import("./toolbar.js").Command, () => State>} */
-    const commands = {
-      before: () => withTokenAdded(present, s, index, t("shape.newToken")),
-      after: () => withTokenAdded(present, s, index + 1, t("shape.newToken")),
-      remove: () => withTokenRemoved(present, s, index),
-      new: () => withSequenceAdded(present, s, false),
-      copy: () => withSequenceAdded(present, s, true),
-      drop: () => withSequenceRemoved(present, s),
-    };
-    const next = commands[command]();
-    if (next === present) return;
-    if (command === "after") this.place = { ...this.place, index: index + 1 };
-    if (command === "new" || command === "copy") this.place = { ...this.place, sequence: s + 1 };
-    if (command === "drop") this.place = { ...this.place, sequence: Math.max(0, s - 1) };
-    this.grid.place = this.place;
-    this.keep(next);
+    const { state, place } = reshaped(this.present, this.place, command, t("shape.newToken"));
+    if (state === this.present) return;
+    this.place = place;
+    this.grid.place = place;
+    this.keep(state);
   }
 
   /** @param {string} id */
@@ -291,32 +222,14 @@ class ChainView {
   /**
    * @param {Place} place
    * @param {string} text
-   * @returns {{ state: State } | { problem: string }}
-   */
-  read(place, text) {
-    if (place.row === "token") return { state: withToken(this.present, place, text) };
-    if (text.trim() === "" && place.row === "logProb") return { state: withInput(this.present, place, null) };
-    const parsed = parse(text);
-    if ("value" in parsed) return { state: withInput(this.present, place, parsed.value) };
-    const before = this.settled.rows[place.row]?.[place.sequence]?.[place.index];
-    return { problem: t(`bad.${parsed.problem}`, { text, old: before === undefined ? "—" : full(before) }) };
-  }
-
-  /**
-   * @param {Place} place
-   * @param {string} text
    * @returns {string | null}
    */
   commit(place, text) {
-    const read = this.read(place, text);
+    const read = readCell(this.present, place, text, this.settled.rows[place.row]?.[place.sequence]?.[place.index]);
     if ("problem" in read) return read.problem;
-    const stored = (/** @type {State} */ { sequences }) => {
-      const { tokens, inputs } = sequences[place.sequence];
-      return place.row === "token" ? tokens[place.index] : /** @type {any} */ (inputs)[place.row][place.index];
-    };
     const now = this.settled.rows[place.row]?.[place.sequence]?.[place.index];
     // opening a cell and leaving it as it was is no edit
-    if (Object.is(stored(this.present) ?? now, stored(read.state))) {
+    if (Object.is(storedAt(this.present, place) ?? now, storedAt(read.state, place))) {
       this.show(this.present);
       return null;
     }
@@ -328,7 +241,7 @@ class ChainView {
    * @param {string} text
    */
   preview(place, text) {
-    const read = this.read(place, text);
+    const read = readCell(this.present, place, text, this.settled.rows[place.row]?.[place.sequence]?.[place.index]);
     if ("state" in read && place.row !== "token") this.show(read.state);
   }
 
@@ -369,6 +282,7 @@ class ChainView {
       if (!isShown(next, this.place)) this.place = firstPlace(next);
       this.drawNumbers();
     }
+    this.grid.mark("here", new Set(next.tour ? [idOf(this.place)] : []));
     if (told) this.mark(idOf(this.place));
     if (told) this.grid.elements.get(idOf(this.place))?.scrollIntoView({ block: "nearest", inline: "nearest" });
     // marked: what the edit changes in all; moving: what its last keystroke did

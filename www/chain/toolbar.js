@@ -1,6 +1,6 @@
 // Adding and taking away: tokens at the focused cell, sequences, the group a sequence belongs to.
 
-import { canAdd, canInsert } from "./edits.js";
+import { canAdd, canInsert, withSequenceAdded, withSequenceRemoved, withTokenAdded, withTokenRemoved } from "./edits.js";
 import { html } from "../parts/dom.js";
 import { choiceField } from "../parts/fields.js";
 import { t } from "../i18n/index.js";
@@ -67,4 +67,22 @@ export class Toolbar {
     }
     this.group.value = String(group);
   }
+}
+
+/**
+ * The state with a token or a sequence more or less, and the cell to go on from.
+ * @param {State} state
+ * @param {Place} place
+ * @param {Command} command
+ * @param {string} text of a new token
+ * @returns {{ state: State, place: Place }}
+ */
+export function reshaped(state, place, command, text) {
+  const s = Math.min(place.sequence, state.sequences.length - 1);
+  const index = Math.min(place.index, state.sequences[s].tokens.length - 1);
+  if (command === "before") return { state: withTokenAdded(state, s, index, text), place };
+  if (command === "after") return { state: withTokenAdded(state, s, index + 1, text), place: { ...place, index: index + 1 } };
+  if (command === "remove") return { state: withTokenRemoved(state, s, index), place: { ...place, index: Math.max(0, Math.min(index, state.sequences[s].tokens.length - 2)) } };
+  if (command === "drop") return { state: withSequenceRemoved(state, s), place: { ...place, sequence: Math.max(0, s - 1) } };
+  return { state: withSequenceAdded(state, s, command === "copy"), place: { ...place, sequence: s + 1 } };
 }

@@ -2,7 +2,7 @@
 
 import { compute } from "./compute.js";
 import { html } from "../parts/dom.js";
-import { short, subscript } from "../parts/format.js";
+import { full, short, subscript } from "../parts/format.js";
 import { t } from "../i18n/index.js";
 import { rowByKey } from "./rows.js";
 
@@ -37,7 +37,7 @@ function tableOf(library, trap, load) {
   const title = t(row ? `row.${row}` : `summary.${number}`);
   const lines = trap.cases.map((one) => {
     const state = one.of ? one.of(trap.state) : trap.state;
-    const cells = numbersOf(library, state, trap).map((value) => html("td", {}, value === undefined ? "—" : short(value)));
+    const cells = numbersOf(library, state, trap).map((value) => html("td", {}, value === undefined ? "—" : eight(value)));
     const show = html("button", { type: "button", class: "small", "data-case": one.id, onclick: () => load(state) }, t("trap.show"));
     return html(
       "tr", { "data-way": one.id }, html("th", { scope: "row" }, html("span", { class: `verdict ${one.verdict}` }, t(`trap.verdict.${one.verdict}`)), t(`case.${one.id}`)), ...cells, html("td", {}, show),
@@ -52,6 +52,9 @@ function tableOf(library, trap, load) {
     ),
   );
 }
+
+/** Some frameworks part only after the sixth digit. */
+const eight = (/** @type {number} */ value) => (Number.isFinite(value) && Math.abs(value) >= 1e-4 ? full(Number(value.toPrecision(8))) : short(value));
 
 /** @param {Trap} trap */
 function headsOf(trap) {

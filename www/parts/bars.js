@@ -13,6 +13,7 @@ const SIDE = 8;
 /**
  * @typedef {object} ChartData
  * @property {string} name
+ * @property {string} [title] instead of the name over the tokens
  * @property {"action" | "state"} align
  * @property {string[]} tokens
  * @property {boolean[]} mask
@@ -71,7 +72,7 @@ export function drawChart(container, data) {
   }
   picture.append(svg("line", { x1: SIDE, x2: WIDTH - SIDE, y1: y(0), y2: y(0), class: "zero" }));
   const key = ghost.length > 0 ? html("span", { class: "ghost-key" }, t("chart.ghost", { name: data.ghostName ?? "" })) : null;
-  container.replaceChildren(html("h2", {}, t("chart.label", { row: data.name }), key), picture);
+  container.replaceChildren(html("h2", {}, data.title ?? t("chart.label", { row: data.name }), key), picture);
 }
 
 /**
