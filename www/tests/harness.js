@@ -93,7 +93,9 @@ export async function open({ lang = "en", page: id = "chain", preset = "one-plus
   context.setDefaultTimeout(60_000); // a busy machine may take long to compile the module
   const page = await context.newPage();
   const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  // the worker would fetch the whole page again for every test; that it is kept away is no problem of the page
+  const blocked = "Service Worker registration blocked by Playwright";
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && message.text() !== blocked && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));
   await page.goto(`${served.address}?lang=${lang}&page=${id}&preset=${preset}${fragment}`);
   await page.waitForSelector("main[aria-busy=false]");
