@@ -118,8 +118,8 @@ async function start() {
   document.documentElement.classList.toggle("embedded", embedded);
   // asked for at once, so that page, texts and library come side by side
   const first = pages.find(({ id }) => id === (query.get("page") ?? pages[0].id));
-  const coming = [loadLibrary(), first?.load()];
-  for (const promise of coming) promise?.catch(() => {});
+  const library = loadLibrary();
+  for (const coming of [library, first?.load()]) coming?.catch(() => {});
   await setLanguage(query.get("lang") ?? remembered("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
   await addTexts(["share"]);
   /** @type {ReturnType<typeof connect> | null} */
@@ -140,7 +140,7 @@ async function start() {
   drawTools();
   try {
     const found = await fromAddress();
-    const loaded = await coming[0];
+    const loaded = await library;
     build = loaded.build;
     connected = connect(loaded.library);
     await begin(connected.shell, found);

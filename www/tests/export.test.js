@@ -176,3 +176,35 @@ test("the golden cases pass", needs(hasCargo, "no cargo"), async () => {
   assert.equal(run.status, 0, run.stdout.slice(0, 4000) + run.stderr);
   assert.match(run.stdout, new RegExp(`^${count} passed, 0 failed$`, "m"));
 });
+
+test("the table holds every digit, and no token becomes a formula", browserTest, () => {
+  for (const { name, csv, expected } of cases) {
+    const [head, ...lines] = csv.trimEnd().split("\r\n").map((line) => line.split(","));
+    const last = head.indexOf("value");
+    // one line more per sequence, for the state after its last token
+    assert.equal(lines.length, expected.value.length, name);
+    assert.deepEqual(lines.map((line) => Number(line[last])), expected.value, name);
+    const rewards = lines.filter((line) => line[4] !== "").map((line) => Number(line[head.indexOf("reward")]));
+    assert.deepEqual(rewards.map((x) => x + 0), expected.reward.map((x) => x + 0), name);
+  }
+});
+
+test("LaTeX: the chosen formula with symbols and numbers, the table, and a stranger's token as nothing but letters", browserTest, async () => {
+  const text = await session.page.evaluate(async () => {
+    const load = (path) => import(new URL(path, document.baseURI).href);
+    const { library } = await (await load("engine.js")).loadLibrary();
+    const [{ compute }, { examples }, { latex }, { csv }] = await Promise.all(["compute", "presets", "exports/latex", "exports/csv"].map((name) => load(`chain/${name}.js`)));
+    const { state } = examples[0];
+    const cruel = { ...state, sequences: state.sequences.map((one) => ({ ...one, tokens: ["\\input{x}", "a_b^c", "=cmd|' /C calc'!A0", "50%", "\n}", "$&#~"] })) };
+    const place = { row: "advantage", sequence: 0, index: 0 };
+    const result = compute(library, cruel);
+    return [latex(library, state, compute(library, state), place, ["reward", "advantage"]), latex(library, cruel, result, place, ["advantage"]), csv(cruel, result, ["reward"])];
+  });
+  assert.match(text[0], /A_\{1\}&= \\delta_\{1\}\+\\gamma \\cdot \\lambda \\cdot A_\{2\}/);
+  assert.match(text[0], /&=0\.04\+1\\cdot 0\.95\\cdot 0\.611664/);
+  assert.match(text[0], /\$A\$ & \$0\.621081\$ & \$0\.611664\$/);
+  assert.match(text[1], /\\textbackslash\{\}input\\\{x\\\} & a\\_b\\textasciicircum\{\}c & =cmd/);
+  const depth = [...text[1].replace(/\\[{}]/g, "")].reduce((open, letter) => open + (letter === "{" ? 1 : letter === "}" ? -1 : 0), 0);
+  assert.equal(depth, 0);
+  assert.match(text[2], /,'=cmd/);
+});

@@ -122,7 +122,7 @@ function priceOfKl(s) {
   /** @type {string[]} */
   const beyond = [];
   if (k3 && klBounds === "k3-only") beyond.push("(np.abs(d) > 20)", "(np.expm1(u) - u > 10)");
-  else if (klBounds === "every") beyond.push(...(k3 ? ["(-d > 10)", "(np.expm1(u) - u > 10)"] : [`(np.abs(${{ k1: "d", abs: "d", k2: "d**2 / 2" }[choices.kl]}) > 10)`]));
+  else if (klBounds === "every") beyond.push(...(k3 ? ["(-d > 10)", "(np.expm1(u) - u > 10)"] : [`(np.abs(${choices.kl === "k2" ? "d**2 / 2" : "d"}) > 10)`]));
   s.line(`kl_slope = ${SLOPES[choices.kl]}`);
   if (beyond.length > 0) s.line(`kl_slope = np.where(${beyond.join(" | ")}, 0.0, kl_slope)  # flat beyond a bound`);
   if (choices.placement === "loss-weighted") s.line("kl_slope = ratio * (kl_slope + estimate)  # the weight moves too");
