@@ -5,7 +5,7 @@ import { byId, html } from "../parts/dom.js";
 import { copyText, saveFile } from "../parts/save.js";
 import { LONGEST, linkTo } from "./address.js";
 import { read, write } from "./link.js";
-import { pictureExports } from "./pictures.js";
+import { picturesOf } from "./pictures.js";
 
 /** @typedef {import("../pages.js").Export} Export */
 
@@ -50,7 +50,7 @@ export class SharePanel {
   }
 
   async draw() {
-    const all = [...this.shell.exports(), ...pictureExports(this.shell.snapshot.page)];
+    const all = this.shell.exports();
     const before = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.export;
     const preview = this.panel.querySelector(".preview");
     const link = this.linkPart();
@@ -58,6 +58,7 @@ export class SharePanel {
       link,
       ...this.group(t("share.copyAs"), all.filter(({ how }) => how === "copy")),
       ...this.group(t("share.saveAs"), [...all.filter(({ how }) => how === "save"), this.stateExport()]),
+      ...this.pictures(),
       this.opener(),
       this.said,
       ...(preview ? [preview] : []),
@@ -87,6 +88,16 @@ export class SharePanel {
     if (entries.length === 0) return [];
     const buttons = entries.map((entry) => html("button", { type: "button", "data-export": entry.id, onclick: () => this.run(entry) }, entry.label));
     return [html("div", { class: "part", role: "group", "aria-label": title }, html("p", { class: "title", "aria-hidden": "true" }, title), html("div", { class: "buttons" }, ...buttons))];
+  }
+
+  /** Each chart on a line of its own, with its two kinds of file. */
+  pictures() {
+    const lines = picturesOf(this.shell.snapshot.page).map(({ name, exports }) => {
+      const buttons = exports.map((entry) => html("button", { type: "button", "data-export": entry.id, "aria-label": t("share.pictureAs", { name, kind: entry.label }), onclick: () => this.run(entry) }, entry.label));
+      return html("li", {}, html("span", {}, name), ...buttons);
+    });
+    if (lines.length === 0) return [];
+    return [html("div", { class: "part" }, html("p", { class: "title", id: "share-pictures" }, t("share.pictures")), html("ul", { class: "pictures", "aria-labelledby": "share-pictures" }, ...lines))];
   }
 
   /** @returns {Export} */

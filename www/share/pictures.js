@@ -6,22 +6,26 @@ import { pngBlob, svgText } from "../parts/save.js";
 
 /** @typedef {import("../pages.js").Export} Export */
 
-const NAME_LENGTH = 40;
+const NAME_LENGTH = 60;
+
+/** @typedef {{ name: string, exports: Export[] }} Picture */
 
 /**
  * @param {string} page
- * @returns {Export[]}
+ * @returns {Picture[]}
  */
-export function pictureExports(page) {
+export function picturesOf(page) {
   const all = /** @type {SVGSVGElement[]} */ (Array.from(byId("content").querySelectorAll('svg[role="img"]')));
   const shown = all.filter((picture) => picture.getClientRects().length > 0);
-  return shown.flatMap((picture, index) => {
-    const name = nameOf(picture);
+  return shown.map((picture, index) => {
     const file = `tokenwise-${page}${shown.length > 1 ? `-${index + 1}` : ""}`;
-    return /** @type {Export[]} */ ([
-      { id: `svg-${index}`, label: t("share.svg", { name }), how: "save", file: `${file}.svg`, make: () => svgText(picture) },
-      { id: `png-${index}`, label: t("share.png", { name }), how: "save", file: `${file}.png`, make: () => pngBlob(picture) },
-    ]);
+    return {
+      name: nameOf(picture),
+      exports: [
+        { id: `svg-${index}`, label: "SVG", how: "save", file: `${file}.svg`, make: () => svgText(picture) },
+        { id: `png-${index}`, label: "PNG", how: "save", file: `${file}.png`, make: () => pngBlob(picture) },
+      ],
+    };
   });
 }
 
@@ -32,6 +36,7 @@ export function pictureExports(page) {
 function nameOf(picture) {
   const around = picture.closest("figure, section, .chart");
   const title = around?.querySelector("figcaption, h2, h3")?.textContent?.trim();
-  const name = title || picture.getAttribute("aria-label") || t("share.chart");
+  // of a description the first sentence is name enough
+  const name = title || (picture.getAttribute("aria-label") ?? "").split(/[.。](?:\s|$)|。/)[0].trim() || t("share.chart");
   return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
 }

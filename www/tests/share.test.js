@@ -208,3 +208,34 @@ test("inside another page there is only the content, and one link out", browserT
   assert.match(await way.getAttribute("href"), /#1\./);
   await close();
 });
+
+test("whatever a page offers to copy or save can be had, in both languages", browserTest, async () => {
+  for (const lang of ["en", "zh"]) {
+    const { page, problems, close } = await open({ lang });
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    page.on("download", (file) => file.cancel());
+    let count = 0;
+    for (const id of await page.locator(".tab").evaluateAll((all) => all.map((tab) => tab.id.slice(4)))) {
+      await page.locator(`#tab-${id}`).click();
+      await page.waitForSelector(`#page-${id}:not([hidden])`);
+      await page.waitForSelector("main[aria-busy=false]");
+      await page.locator("#share-button").click();
+      await page.waitForFunction(() => document.querySelector("[data-export=link]")?.disabled === false);
+      const entries = await page.locator("[data-export]").evaluateAll((all) => all.map((button) => button.dataset.export));
+      for (const entry of entries) {
+        const button = page.locator(`[data-export="${entry}"]`);
+        await page.locator(".said").evaluate((said) => { said.textContent = ""; });
+        await button.click();
+        await page.waitForFunction(() => document.querySelector(".said").textContent !== "");
+        const said = await page.locator(".said").textContent();
+        assert.match(said, lang === "en" ? /copied\.$|^Saved as [\w.-]+\.$/ : /已复制。$|^已保存为 [\w.-]+。$/, `${id}: ${entry}: ${said}`);
+        count += 1;
+      }
+      await page.keyboard.press("Escape");
+      assert.ok(await page.locator("#share-panel").isHidden());
+    }
+    assert.ok(count >= 20, `${count} things to take`);
+    assert.deepEqual(problems, []);
+    await close();
+  }
+});
