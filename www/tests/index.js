@@ -2,6 +2,11 @@
 import "./catalogues.test.js";
 import "./chain.test.js";
 import "./examples.test.js";
+import "./explain.test.js";
 import "./format.test.js";
+import "./frameworks.test.js";
 import "./keyboard.test.js";
 import "./look.test.js";
+import "./sequences.test.js";
+import "./speed.test.js";
+import "./tours.test.js";
