@@ -21,13 +21,14 @@ const clipped = (w) => group(
 
 /** @param {Writer} w */
 function surrogate(w) {
-  const inner = [op("−"), upright("min"), op("("), ratio(w), op("·"), advantage(w), op(","), clipped(w), op("·"), advantage(w), op(")")];
   const { dual, dualClip } = w.settings;
-  const negative = w.weight !== undefined && w.weight < 0;
-  // the second clip is only written where it can bite: for negative advantages
-  if (w.state.choices.loss !== "ppo" || dual === "off" || !(negative || dual === "both")) return inner;
-  const bound = w.state.choices.dual === "profile" ? number(short(dualClip)) : w.parameter("dualClip");
-  return [upright("min"), op("("), ...inner, op(","), op("−"), bound, op("·"), advantage(w), op(")")];
+  const second = w.state.choices.loss === "ppo" ? dual : "off";
+  const bound = () => (w.state.choices.dual === "profile" ? number(short(dualClip)) : w.parameter("dualClip"));
+  // bounded for both signs the ratio itself is held; for negative advantages only, the loss, and it is written only where it can bite
+  const held = second === "both" ? group(upright("min"), brackets(ratio(w), op(","), bound())) : ratio(w);
+  const inner = [op("−"), upright("min"), op("("), held, op("·"), advantage(w), op(","), clipped(w), op("·"), advantage(w), op(")")];
+  if (second !== "negative" || !(w.weight !== undefined && w.weight < 0)) return inner;
+  return [upright("min"), op("("), ...inner, op(","), op("−"), bound(), op("·"), advantage(w), op(")")];
 }
 
 /** @param {Writer} w */

@@ -2,8 +2,8 @@
 
 import { html } from "../parts/dom.js";
 
-/** @typedef {import("./grid.js").Block} Block */
-/** @typedef {import("./grid.js").TableRow} TableRow */
+/** @typedef {import("./grid-types.js").Block} Block */
+/** @typedef {import("./grid-types.js").TableRow} TableRow */
 /** @typedef {import("./edits.js").Place} Place */
 
 /**
@@ -116,4 +116,16 @@ export function placeOf(target) {
   const cell = target instanceof Element ? target.closest("[data-index]") : null;
   if (!(cell instanceof HTMLElement)) return null;
   return { row: String(cell.dataset.row), sequence: Number(cell.dataset.sequence), index: Number(cell.dataset.index) };
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  const [child] = element.childNodes;
+  // the same text node with other letters costs less than another one
+  if (element.childNodes.length === 1 && child instanceof Text) {
+    if (child.data !== text) child.data = text;
+  } else element.textContent = text;
 }

@@ -4,55 +4,16 @@
 import { Bubble } from "../parts/bubble.js";
 import { html } from "../parts/dom.js";
 import { openEditor } from "../parts/editor.js";
-import { buildBlock, placeOf } from "./grid-blocks.js";
+import { buildBlock, placeOf, setText } from "./grid-blocks.js";
 import { pressed } from "./grid-keys.js";
 import { Sight } from "./grid-sight.js";
 
-/**
- * @typedef {object} Cell
- * @property {string} text as shown
- * @property {string} label for a screen reader
- * @property {"mask" | "input" | "result" | "text"} kind
- * @property {"plus" | "minus" | ""} tone
- * @property {number} strength 0 to 1, how deep the tint is
- * @property {boolean} dropped
- * @property {boolean} faint shown, but not the cell's own
- * @property {"differs" | "slightly" | ""} differs from the number under other conventions
- * @property {string} editText what the editor starts with
- * @property {string} role of the token
- */
-
-/**
- * @typedef {object} TableRow
- * @property {string} key
- * @property {string} name
- * @property {() => Element | null} symbol
- * @property {"action" | "state" | "sequence"} align
- * @property {boolean} first of its stage
- * @property {number} count of cells
- * @property {boolean} signed
- * @property {string} stamp what all its cells depend on
- * @property {(i: number) => number} value
- * @property {(i: number) => number} flags
- * @property {(i: number, value: number, flags: number) => Cell} cell
- */
-
-/** @typedef {{ title: string, group: string, text: string, folds: boolean }} Head */
-/** @typedef {{ sequence: number, open: boolean, head: Head | null, numbers: TableRow[], tokens: TableRow, states: string[], rows: TableRow[] }} Block */
-/** @typedef {{ label: string, corner: string, halves: number, blocks: Block[] }} Table */
+/** @typedef {import("./grid-types.js").Cell} Cell */
+/** @typedef {import("./grid-types.js").TableRow} TableRow */
+/** @typedef {import("./grid-types.js").Table} Table */
+/** @typedef {import("./grid-types.js").Drawn} Drawn */
+/** @typedef {import("./grid-types.js").Handlers} Handlers */
 /** @typedef {import("./edits.js").Place} Place */
-/** @typedef {{ elements: HTMLElement[], values: Float64Array, flags: Uint8Array, stamp: string, row: TableRow }} Drawn */
-
-/**
- * @typedef {object} Handlers
- * @property {(place: Place) => void} focus
- * @property {(place: Place) => void} toggle
- * @property {(place: Place, text: string) => string | null} commit takes the text, or says why not
- * @property {(place: Place, text: string) => void} preview
- * @property {() => void} cancel gives back what stood before the previews
- * @property {(place: Place) => void} copy
- * @property {(command: "before" | "after" | "remove", place: Place) => void} shape adds or removes a token
- */
 
 /** @param {Place} place */
 export const idOf = (place) => `${place.row}.${place.sequence}.${place.index}`;
@@ -64,17 +25,6 @@ const EVERYWHERE = [0, Infinity];
 
 /** Depths of the tint. */
 const TINTS = 8;
-
-/**
- * @param {HTMLElement} element
- * @param {string} text
- */
-function setText(element, text) {
-  const [child] = element.childNodes;
-  if (element.childNodes.length === 1 && child instanceof Text) {
-    if (child.data !== text) child.data = text;
-  } else element.textContent = text;
-}
 
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -95,6 +45,8 @@ export class Grid {
     this.elements = new Map();
     /** @type {WeakMap<HTMLElement, string>} the classes a cell has beside its marks */
     this.looks = new WeakMap();
+    /** @type {Map<HTMLElement, () => string>} */
+    this.unlabelled = new Map();
     /** @type {Map<string, Drawn>} by row and sequence */
     this.drawn = new Map();
     /** @type {Place[][]} the cells, line by line */
@@ -138,11 +90,22 @@ export class Grid {
     let skipped = false;
     for (const block of this.table?.blocks ?? []) {
       const [first, last] = everything ? EVERYWHERE : this.sight.columns(block.sequence);
+      if (first === Infinity) {
+        skipped = true;
+        continue;
+      }
       for (const row of [...block.numbers, block.tokens, ...block.rows]) {
         if (this.drawRow(row, block.sequence, first, last)) skipped = true;
       }
     }
-    if (skipped) this.waiting = window.setTimeout(() => this.drawCells(true));
+    if (everything) this.label();
+    else if (skipped || this.unlabelled.size > 0) this.waiting = window.setTimeout(() => this.drawCells(true));
+  }
+
+  /** The sentences for screen readers come after the numbers: nobody hears them within a frame. */
+  label() {
+    for (const [element, label] of this.unlabelled) element.setAttribute("aria-label", label());
+    this.unlabelled.clear();
   }
 
   /**
@@ -188,7 +151,7 @@ export class Grid {
       element.className = [look, ...marks].join(" ");
       if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
     }
-    element.setAttribute("aria-label", cell.label);
+    this.unlabelled.set(element, cell.label);
     // the editor lives inside the cell while it is open
     if (element !== this.editing) setText(element, cell.text);
     if (element === this.editing) element.classList.add("editing");
@@ -303,7 +266,7 @@ export class Grid {
     openEditor(element, {
       text: typed ?? cell.editText,
       selected: typed === undefined,
-      label: cell.label,
+      label: cell.label(),
       mode: cell.kind === "text" ? "text" : "decimal",
       preview: (text) => this.handlers.preview(place, text),
       finish: (text, refocus) => {

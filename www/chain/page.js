@@ -286,6 +286,7 @@ class ChainView {
     if (told) this.mark(idOf(this.place));
     if (told) this.grid.elements.get(idOf(this.place))?.scrollIntoView({ block: "nearest", inline: "nearest" });
     // marked: what the edit changes in all; moving: what its last keystroke did
-    this.grid.pulse(new Set(changes(settled, this.result).keys()), changes(before, this.result));
+    const moved = changes(before, this.result);
+    this.grid.pulse(new Set((before === settled ? moved : changes(settled, this.result)).keys()), moved);
   }
 }

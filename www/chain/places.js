@@ -1,5 +1,6 @@
 // Which cell comes first, which is in sight, and which cells an edit changed.
 
+import { findPreset } from "./presets.js";
 import { cellCount, rowByKey, rows, visibleRows } from "./rows.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -7,13 +8,15 @@ import { cellCount, rowByKey, rows, visibleRows } from "./rows.js";
 /** @typedef {import("./edits.js").Place} Place */
 
 /**
- * The advantage of the first token is what the page is about.
+ * The advantage of the first token is what the page is about; a trap is about the row in which it shows.
  * @param {State} state
  * @returns {Place}
  */
 export function firstPlace(state) {
   const shown = visibleRows(state).map((row) => row.key);
-  return { row: ["groupAdvantage", "advantage", "klGradient"].find((row) => shown.includes(row)) ?? "mask", sequence: 0, index: 0 };
+  const preset = findPreset(state.preset);
+  const told = preset && "shows" in preset ? (preset.shows.row ?? "tokenWeight") : "";
+  return { row: [told, "groupAdvantage", "advantage", "klGradient"].find((row) => shown.includes(row)) ?? "mask", sequence: 0, index: 0 };
 }
 
 /**

@@ -23,6 +23,7 @@ export class Reading {
    */
   constructor(explain, chart, library, follow) {
     this.chart = chart;
+    this.waiting = 0;
     this.library = library;
     this.explanation = new Explanation(explain, library, follow);
   }
@@ -45,14 +46,16 @@ export class Reading {
     const { tokens, roles } = state.sequences[s];
     const whole = row.align === "sequence";
     const pick = (/** @type {Result | null} */ from) => (whole ? from?.rows[key]?.map((values) => values[0]) : from?.rows[key]?.[s]);
-    drawChart(this.chart, {
+    // a picture may come a moment after its numbers
+    clearTimeout(this.waiting);
+    this.waiting = window.setTimeout(() => drawChart(this.chart, {
       title: t(whole ? "chart.labelSequences" : "chart.label", { row: t(`row.${key}`) }),
       name: t(`row.${key}`), align: row.align === "state" ? "state" : "action", values: pick(result), chosen: whole ? s : index,
       tokens: whole ? state.sequences.map((_, at) => String(at + 1)) : tokens,
       mask: whole ? state.sequences.map(() => true) : roles.map((role) => role === "policy"),
       ghost: row.kind(state) === "result" ? pick(other) : undefined,
       ghostName: state.against ? t(`profile.${state.against}`) : "",
-    });
+    }));
   }
 }
 
@@ -69,5 +72,5 @@ function elsewhere(state, result, other, { row, sequence, index }, differences) 
   const difference = differences.find((one) => one.row === row);
   if (mine === undefined || theirs === undefined || Object.is(mine, theirs) || !difference || !state.against) return null;
   const said = t("grid.otherwise", { profile: t(`profile.${state.against}`), value: short(theirs) === short(mine) ? full(theirs) : short(theirs) });
-  return html("p", { class: "elsewhere" }, `≠ ${said}. ${causesText(difference.causes)}`);
+  return html("p", { class: "elsewhere" }, `≠ ${said} · ${causesText(difference.causes)}`);
 }

@@ -8,8 +8,8 @@ import { isKept } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./compute.js").Result} Result */
-/** @typedef {import("./grid.js").TableRow} TableRow */
-/** @typedef {import("./grid.js").Cell} Cell */
+/** @typedef {import("./grid-types.js").TableRow} TableRow */
+/** @typedef {import("./grid-types.js").Cell} Cell */
 
 /** Flags of a cell beside its number. */
 const DROPPED = 1;
@@ -26,7 +26,7 @@ const ROLE_MARK = { policy: "●", tool: "◇", padding: "○" };
  * @param {Result} result
  * @param {Result | null} other the same under other conventions
  * @param {(sequence: number) => boolean} isOpen
- * @returns {import("./grid.js").Table}
+ * @returns {import("./grid-types.js").Table}
  */
 export function tableOf(state, result, other, isOpen) {
   const shown = visibleRows(state);
@@ -99,7 +99,7 @@ function tokenRow(state, s) {
     cell: (i) => ({
       text: sequence.tokens[i], kind: "text", tone: "", strength: 0, faint: false, differs: "", dropped: !isKept(sequence, i), role: sequence.roles[i],
       editText: sequence.tokens[i],
-      label: t("grid.cell.token", { number: i + 1, token: sequence.tokens[i], role: t(`role.${sequence.roles[i]}`) }),
+      label: () => t("grid.cell.token", { number: i + 1, token: sequence.tokens[i], role: t(`role.${sequence.roles[i]}`) }),
     }),
   };
 }
@@ -145,20 +145,23 @@ function cellOf({ state, row, s, i, kind, value, flags, largest, other }) {
   const dropped = (flags & DROPPED) !== 0;
   const role = state.sequences[s].roles[i] ?? "policy";
   if (kind === "mask") {
-    const label = labelOf(state, row, s, i, `${t(`role.${role}`)}, ${t(dropped ? "grid.dropped" : "grid.kept")}`);
+    const label = () => labelOf(state, row, s, i, `${t(`role.${role}`)}, ${t(dropped ? "grid.dropped" : "grid.kept")}`);
     return { text: ROLE_MARK[role], label, kind, tone: "", strength: 0, dropped, faint: false, differs: "", editText: "", role };
   }
   const tinted = kind === "result" && Boolean(row.signed) && value !== undefined && !dropped;
   const follows = (flags & FOLLOWS) !== 0;
   const text = value === undefined ? "—" : tinted ? signed(value) : short(value);
-  const notes = [value === undefined ? t("grid.missing") : text];
-  if (follows) notes.push(t("grid.follows"));
-  if (dropped) notes.push(t("grid.dropped"));
-  if (kind === "input") notes.push(t("grid.editable"));
-  if ((flags & DIFFERS) !== 0 && other !== undefined) notes.push(t("grid.otherwise", { profile: t(`profile.${state.against}`), value: short(other) }));
+  const label = () => {
+    const notes = [value === undefined ? t("grid.missing") : text];
+    if (follows) notes.push(t("grid.follows"));
+    if (dropped) notes.push(t("grid.dropped"));
+    if (kind === "input") notes.push(t("grid.editable"));
+    if ((flags & DIFFERS) !== 0 && other !== undefined) notes.push(t("grid.otherwise", { profile: t(`profile.${state.against}`), value: short(other) }));
+    return labelOf(state, row, s, i, notes.join(", "));
+  };
   return {
     text: row.align === "sequence" ? `${row.key === "sequenceScore" ? "S" : "Â"}${subscript(s + 1)} = ${text}` : text,
-    label: labelOf(state, row, s, i, notes.join(", ")),
+    label,
     kind,
     tone: tinted && value > 0 ? "plus" : tinted && value < 0 ? "minus" : "",
     strength: !tinted || !(largest > 0) ? 0 : Number.isFinite(value) ? Math.abs(value) / largest : 1,

@@ -112,6 +112,8 @@ export const numberOf = (text) => Number(text.replace(/^.*= /, "").trim().replac
 
 /** The numbers of a row of one sequence, as shown. */
 export async function rowOf(page, row, sequence = 0) {
+  // cells out of sight are drawn in the task after
+  await page.evaluate(() => new Promise((done) => { setTimeout(done, 1); }));
   const texts = await page.locator(`[role=gridcell][data-row="${row}"][data-sequence="${sequence}"]`).allTextContents();
   return texts.map(numberOf);
 }
