@@ -3,10 +3,12 @@
 import { addTexts, t } from "./i18n/index.js";
 import { pages } from "./pages.js";
 import { byId, html } from "./parts/dom.js";
+import { parse } from "./parts/format.js";
 import { History } from "./parts/history.js";
 
 /** @typedef {import("./pages.js").Page} Page */
 /** @typedef {import("./pages.js").View} View */
+/** @typedef {{ page: Page, view: View, element: HTMLElement }} Mounted */
 
 /**
  * @typedef {object} Snapshot everything a link carries
@@ -14,17 +16,26 @@ import { History } from "./parts/history.js";
  * @property {Record<string, any>} states of the pages that were changed
  */
 
+/**
+ * @typedef {object} Observer
+ * @property {(snapshot: Snapshot) => void} [changed]
+ * @property {(id: string) => void} [failed] a page could not draw its state, and shows an earlier one
+ */
+
+/** @param {string} id */
+const entryOf = (id) => pages.find((page) => page.id === id);
+
 export class Shell {
   /**
    * @param {any} library
-   * @param {{ changed?: (snapshot: Snapshot) => void }} [observer]
+   * @param {Observer} [observer]
    */
   constructor(library, observer = {}) {
     this.library = library;
     this.observer = observer;
     /** @type {History<Snapshot>} */
     this.history = new History({ page: pages[0].id, states: {} });
-    /** @type {Map<string, { page: Page, view: View, element: HTMLElement }>} */
+    /** @type {Map<string, Mounted>} */
     this.mounted = new Map();
     /** counts openings, so that a page that loads late does not cover the one chosen since */
     this.opening = 0;
@@ -39,6 +50,16 @@ export class Shell {
   }
 
   /**
+   * The same with the state of the page in front even where it is as it opens: a link keeps its numbers when examples change.
+   * @returns {Snapshot}
+   */
+  get whole() {
+    const { page, states } = this.history.present;
+    const state = this.stateOf(page);
+    return state === undefined ? this.history.present : { page, states: { ...states, [page]: state } };
+  }
+
+  /**
    * The state of a page: as changed, or as it opens.
    * @param {string} id
    */
@@ -47,24 +68,25 @@ export class Shell {
   }
 
   /**
-   * Starts with what a link carried; states that cannot be read are left out.
+   * Goes to what a link or a file carried; states that cannot be read are left out.
    * @param {Snapshot} snapshot
+   * @param {boolean} [asStep] so that it can be undone
    * @returns {Promise<string[]>} the pages whose state was refused
    */
-  async restore(snapshot) {
+  async restore(snapshot, asStep = false) {
     /** @type {string[]} */
     const refused = [];
     /** @type {Record<string, any>} */
     const states = {};
-    for (const [id, data] of Object.entries(snapshot.states ?? {})) {
-      const entry = pages.find((page) => page.id === id);
-      const state = entry ? (await entry.load()).page.read(data) : null;
-      if (state === null || state === undefined) refused.push(id);
+    for (const [id, data] of Object.entries(snapshot.states)) {
+      const state = await readState(id, data);
+      if (state === null) refused.push(id);
       else states[id] = state;
     }
-    const page = pages.some(({ id }) => id === snapshot.page) ? snapshot.page : pages[0].id;
-    this.history = new History({ page, states });
-    await this.open(page);
+    const next = { page: entryOf(snapshot.page) ? snapshot.page : pages[0].id, states };
+    if (asStep) this.history.push(next);
+    else this.history = new History(next);
+    await this.open(next.page);
     return refused;
   }
 
@@ -79,21 +101,27 @@ export class Shell {
     const mounted = await this.mount(id);
     if (mine !== this.opening) return;
     if (state !== undefined) this.history.push({ page: id, states: { ...this.history.present.states, [id]: state } });
-    else if (this.history.present.page !== id) this.history.amend({ ...this.history.present, page: id });
-    for (const [other, { element }] of this.mounted) element.hidden = other !== id;
+    else if (this.history.present.page !== id) this.history.turn({ ...this.history.present, page: id });
+    for (const element of byId("content").children) /** @type {HTMLElement} */ (element).hidden = element.id !== `page-${id}`;
     byId("status").hidden = true;
     byId("content").hidden = false;
-    mounted?.view.draw(this.stateOf(id), true);
+    if (mounted) this.draw(id, true);
     this.settled();
     byId("main").setAttribute("aria-busy", "false");
+    // what had the focus may have gone with the page before
+    if (document.activeElement === document.body && mine > 1) byId("main").focus();
   }
 
-  /** @param {string} id */
+  /**
+   * @param {string} id
+   * @returns {Promise<Mounted | null>}
+   */
   async mount(id) {
     const found = this.mounted.get(id);
     if (found) return found;
-    const entry = pages.find((page) => page.id === id);
+    const entry = entryOf(id);
     if (!entry) throw new Error(`no page ${id}`);
+    document.getElementById(`page-${id}`)?.remove();
     const element = html("div", { class: "page", id: `page-${id}` });
     try {
       const { page } = await entry.load();
@@ -120,6 +148,29 @@ export class Shell {
   }
 
   /**
+   * A state that its own page cannot draw is worth less than the page: the one before it is shown, or else how the page opens.
+   * @param {string} id
+   * @param {boolean} anew
+   */
+  draw(id, anew) {
+    const mounted = this.mounted.get(id);
+    if (!mounted) return;
+    try {
+      mounted.view.draw(this.stateOf(id), anew);
+    } catch (error) {
+      console.error(error);
+      const { page, states: all } = this.history.present;
+      const { [id]: bad, ...states } = all;
+      if (bad === undefined) throw error;
+      const before = this.history.past.at(-1)?.states[id];
+      const other = before === bad ? undefined : before;
+      this.history.amend({ page, states: other === undefined ? states : { ...states, [id]: other } });
+      this.observer.failed?.(id);
+      this.draw(id, true);
+    }
+  }
+
+  /**
    * @param {string} id
    * @param {any} next
    * @param {boolean} [continued]
@@ -128,7 +179,7 @@ export class Shell {
     const snapshot = { page: id, states: { ...this.history.present.states, [id]: next } };
     if (continued) this.history.amend(snapshot);
     else this.history.push(snapshot);
-    this.mounted.get(id)?.view.draw(next, false);
+    this.draw(id, false);
     this.settled();
   }
 
@@ -139,22 +190,25 @@ export class Shell {
     const { page } = this.history.present;
     if (page !== before) this.open(page);
     else {
-      this.mounted.get(page)?.view.draw(this.stateOf(page), false);
+      this.draw(page, false);
       this.settled();
     }
   }
 
   /** Everything anew, in another language. */
   redraw() {
-    const { page } = this.history.present;
-    this.mounted.get(page)?.view.draw(this.stateOf(page), true);
+    this.draw(this.history.present.page, true);
     this.settled();
   }
 
   /** What the header shows of the present. */
   settled() {
-    /** @type {HTMLButtonElement} */ (byId("undo")).disabled = this.history.past.length === 0;
-    /** @type {HTMLButtonElement} */ (byId("redo")).disabled = this.history.future.length === 0;
+    for (const [id, steps] of /** @type {const} */ ([["undo", this.history.past], ["redo", this.history.future]])) {
+      const button = /** @type {HTMLButtonElement} */ (byId(id));
+      // a button that goes out under the finger would take the focus with it
+      if (steps.length === 0 && document.activeElement === button) byId("main").focus({ preventScroll: true });
+      button.disabled = steps.length === 0;
+    }
     this.drawTabs();
     this.observer.changed?.(this.history.present);
   }
@@ -163,14 +217,28 @@ export class Shell {
     const tabs = byId("tabs");
     tabs.setAttribute("aria-label", t("tab.label"));
     if (tabs.childElementCount === 0) {
-      tabs.append(...pages.map(({ id }) => html("button", { type: "button", class: "tab", id: `tab-${id}`, onclick: () => this.open(id) })));
+      tabs.append(...pages.map(({ id }) => html("a", { class: "tab", id: `tab-${id}`, href: `?page=${id}`, onclick: (/** @type {MouseEvent} */ event) => this.follow(event, id) })));
     }
     for (const { id } of pages) {
       const tab = byId(`tab-${id}`);
       tab.textContent = t(`tab.${id}`);
-      if (id === this.history.present.page) tab.setAttribute("aria-current", "page");
+      const current = id === this.history.present.page;
+      if (current && !tab.hasAttribute("aria-current")) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+      if (current) tab.setAttribute("aria-current", "page");
       else tab.removeAttribute("aria-current");
     }
+    document.title = `${t(`tab.${this.history.present.page}`)} · ${t("page.title")}`;
+  }
+
+  /**
+   * A tab is a link, so that it can be opened beside; a plain click stays on the page and keeps everything.
+   * @param {MouseEvent} event
+   * @param {string} id
+   */
+  follow(event, id) {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    this.open(id);
   }
 
   /** What the page in front offers to copy or save. */
@@ -181,12 +249,41 @@ export class Shell {
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const command = event.ctrlKey || event.metaKey;
-    if (!command || event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement) return;
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || hasOwnUndo(event.target)) return;
     const key = event.key.toLowerCase();
     const redo = key === "y" || (key === "z" && event.shiftKey);
     if (!redo && key !== "z") return;
     event.preventDefault();
     this.step(redo ? "redo" : "undo");
   }
+}
+
+/**
+ * @param {string} id
+ * @param {unknown} data
+ * @returns {Promise<any>} null if the page refuses it, or there is no such page
+ */
+async function readState(id, data) {
+  const entry = entryOf(id);
+  if (!entry) return null;
+  const { page } = await entry.load();
+  try {
+    return page.read(data) ?? null;
+  } catch (error) {
+    console.error(error);
+    return null;
+  }
+}
+
+/**
+ * Whether the key belongs to a text being written; a number field at rest has nothing of its own to undo.
+ * @param {EventTarget | null} target
+ */
+function hasOwnUndo(target) {
+  if (target instanceof HTMLTextAreaElement) return !target.readOnly;
+  if (!(target instanceof HTMLInputElement) || target.readOnly) return false;
+  if (["checkbox", "radio", "range", "button", "file", "color"].includes(target.type)) return false;
+  const settled = target.getAttribute("aria-valuenow");
+  const parsed = parse(target.value);
+  return settled === null || !("value" in parsed) || !Object.is(parsed.value, Number(settled));
 }

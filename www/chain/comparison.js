@@ -1,18 +1,19 @@
 // What an example's document says beside what its own formulas give.
 
 import { compute } from "./compute.js";
+import { withChoices, withParameters } from "./edits.js";
 import { html } from "../parts/dom.js";
 import { short, subscript } from "../parts/format.js";
 import { t } from "../i18n/index.js";
 import { rowByKey } from "./rows.js";
-import { withChoices, withParameters } from "./state.js";
 
 /** @typedef {import("./presets.js").Comparison} Comparison */
+/** @typedef {import("./presets.js").Example} Example */
 
 /**
  * @param {HTMLElement} container
  * @param {any} library
- * @param {import("./presets.js").Preset} preset
+ * @param {Example} preset
  */
 export function drawComparison(container, library, preset) {
   const tables = preset.comparisons.map((comparison) => tableOf(library, preset, comparison));
@@ -24,22 +25,34 @@ export function drawComparison(container, library, preset) {
 }
 
 /**
+ * What the comparison's own conditions give, in the document's sign.
  * @param {any} library
- * @param {import("./presets.js").Preset} preset
+ * @param {Example} preset
+ * @param {Comparison} comparison
+ * @returns {number[]}
+ */
+export function exactOf(library, preset, comparison) {
+  const state = withChoices(withParameters(preset.state, comparison.parameters ?? {}), comparison.choices ?? {});
+  const result = compute(library, state);
+  const raw = comparison.row ? Array.from(result.rows[comparison.row]?.[0] ?? []) : [result.summary[comparison.number ?? ""] ?? NaN];
+  return comparison.negated ? raw.map((value) => -value) : raw;
+}
+
+/**
+ * @param {any} library
+ * @param {Example} preset
  * @param {Comparison} comparison
  */
 function tableOf(library, preset, comparison) {
-  const state = withChoices(withParameters(preset.state, comparison.parameters ?? {}), comparison.choices ?? {});
-  const result = compute(library, state);
-  const raw = comparison.row ? Array.from(result.rows[comparison.row] ?? []) : [result.summary[comparison.number ?? ""] ?? NaN];
-  const exact = comparison.negated ? raw.map((value) => -value) : raw;
+  const [{ tokens }] = preset.state.sequences;
+  const exact = exactOf(library, preset, comparison);
   const verdict = verdictOf(comparison, exact);
   const title = t(comparison.row ? `row.${comparison.row}` : `summary.${comparison.number}`);
   const caption = html("caption", {}, html("strong", {}, title), ` ${conditions(preset, comparison)}`, html("span", { class: `verdict ${verdict}` }, t(`compare.verdict.${verdict}`)));
   const align = comparison.row ? rowByKey.get(comparison.row)?.align : undefined;
   const heads = exact.map((_, index) => {
-    const token = align === "action" ? state.tokens[index] : align === "state" ? `s${subscript(index + 1)}` : t("compare.all");
-    return html("th", { scope: "col" }, token);
+    const head = align === "action" ? tokens[index] : align === "state" ? `s${subscript(index + 1)}` : t("compare.all");
+    return html("th", { scope: "col" }, head);
   });
   const said = comparison.document.map((value) => html("td", {}, value === null ? "—" : short(value)));
   const found = exact.map((value, index) => {
@@ -57,16 +70,18 @@ function tableOf(library, preset, comparison) {
 }
 
 /**
- * @param {import("./presets.js").Preset} preset
+ * @param {Example} preset
  * @param {Comparison} comparison
  */
 function conditions(preset, comparison) {
   const found = [];
   if (comparison.parameters?.gamma !== undefined) found.push(t("compare.with", { what: `γ = ${comparison.parameters.gamma}` }));
   if (comparison.row === "whitened") {
-    const spread = comparison.choices?.spread ?? preset.state.choices.spread;
-    found.push(t("compare.divisor", { divisor: t(`choice.spread.${spread}`) }));
+    const population = comparison.choices?.spread === "population";
+    found.push(t("compare.divisor", { divisor: t(`choice.spread.${population ? "population" : "sample"}`) }));
   }
+  const advantage = comparison.choices?.advantage ?? preset.state.choices.advantage;
+  if (comparison.row === "advantage" && preset.id === "credit-assignments") found.push(t(`choice.advantage.${advantage}`));
   if (comparison.negated) found.push(t("compare.negated"));
   return found.join(", ");
 }

@@ -2,25 +2,30 @@
 
 import { html } from "../parts/dom.js";
 import { full, short } from "../parts/format.js";
-import { withNumbers, withSymbols } from "./formulas.js";
+import { cellSymbol, withNumbers, withSymbols } from "./formulas.js";
 import { t } from "../i18n/index.js";
-import { math, symbol } from "../parts/math.js";
+import { math, name, symbol } from "../parts/math.js";
+import { notesOf } from "./notes.js";
 import { copyText as copy } from "../parts/save.js";
-import { rowByKey, sourcesOf, weightRow } from "./rows.js";
+import { rowByKey, sourcesOf, totalSources } from "./rows.js";
+import { isKept } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./compute.js").Result} Result */
-/** @typedef {import("../parts/grid.js").Place} Place */
+/** @typedef {import("./edits.js").Place} Place */
 
-const STEPPING = ["delta", "advantage", "discountedReturn"];
+/** So many sources are listed one by one; of more, what they add up to. */
+const FEW = 12;
 
 export class Explanation {
   /**
    * @param {HTMLElement} container
+   * @param {any} library
    * @param {(id: string) => void} follow goes to a cell or a parameter
    */
-  constructor(container, follow) {
+  constructor(container, library, follow) {
     this.container = container;
+    this.library = library;
     this.follow = follow;
     // on a phone the panel is a sheet from below: its title is enough until it is asked for
     this.open = !window.matchMedia("(max-width: 40rem)").matches;
@@ -30,24 +35,27 @@ export class Explanation {
    * @param {State} state
    * @param {Result} result
    * @param {Place} place
+   * @param {(HTMLElement | null)[]} [more] what else is to be said
    */
-  draw(state, result, place) {
+  draw(state, result, place, more = []) {
     const row = rowByKey.get(place.row);
-    if (!row) return;
-    const { index } = place;
-    const kind = row.kind(state);
-    const value = result.rows[row.key]?.[index];
-    const dropped = index < state.mask.length && !state.mask[index];
-    const formula = dropped || kind !== "result" ? null : withSymbols(state, row.key, index);
+    const { sequence: s, index } = place;
+    const kind = row?.kind(state) ?? "input";
+    const value = row ? result.rows[row.key]?.[s]?.[index] : undefined;
+    const sequence = state.sequences[s];
+    const dropped = row?.align !== "sequence" && index < sequence.tokens.length && !isKept(sequence, index);
+    const formula = dropped || kind !== "result" ? null : withSymbols(state, result, place);
+    const meaning = place.row === "value" && index === sequence.tokens.length ? "meaning.valueEnd" : meaningOf(state, place.row);
     this.container.replaceChildren(
       this.title(state, place, value, kind),
       html(
         "div", { class: "body", id: "explain-body" },
-        formula && html("div", { class: "formula" }, html("div", {}, formula), value === undefined ? null : html("div", {}, withNumbers(state, result, row.key, index))),
+        formula && html("div", { class: "formula" }, html("div", {}, formula), value === undefined ? null : html("div", {}, withNumbers(this.library, state, result, place))),
         value !== undefined && this.value(value),
-        html("p", { class: "meaning" }, t(row.key === "value" && index === state.tokens.length ? "meaning.valueEnd" : `meaning.${row.key}`)),
-        html("p", { class: "notes" }, notes(state, result, place).join(" ")),
-        this.sources(state, place),
+        html("p", { class: "meaning" }, t(meaning)),
+        html("p", { class: "notes" }, notesOf(state, result, place).join(" ")),
+        row && this.sources(state, result, place),
+        ...more,
       ),
     );
     this.container.classList.toggle("open", this.open);
@@ -60,16 +68,17 @@ export class Explanation {
    * @param {string} kind
    */
   title(state, place, value, kind) {
-    const shown = place.row === "mask" ? t(state.mask[place.index] ? "grid.kept" : "grid.dropped") : value === undefined ? "—" : short(value);
-    const text = t(kind === "result" ? "explain.title" : "explain.titleInput", { value: shown });
+    const { sequence: s, index } = place;
+    const text = place.row === "mask" ? t(`role.${state.sequences[s].roles[index]}`) : place.row === "token" ? `“${state.sequences[s].tokens[index]}”` : value === undefined ? "—" : short(value);
+    const title = t(kind === "result" ? "explain.title" : "explain.titleInput", { value: text });
     const toggle = html("button", { type: "button", class: "sheet", "aria-expanded": this.open, "aria-controls": "explain-body", "aria-label": t("explain.open") }, "▾");
     toggle.addEventListener("click", () => {
       this.open = !this.open;
       this.container.classList.toggle("open", this.open);
       toggle.setAttribute("aria-expanded", String(this.open));
     });
-    const sign = math("inline", symbol(place.row, place.index));
-    return html("h2", {}, html("span", { class: "sign" }, sign), html("span", { class: "what" }, t(`row.${place.row}`)), html("span", { class: "why" }, text), toggle);
+    const sign = place.row === "token" ? null : math("inline", cellSymbol(state, place.row, s, index));
+    return html("h2", {}, sign && html("span", { class: "sign" }, sign), html("span", { class: "what" }, t(`row.${place.row}`)), html("span", { class: "why" }, title), toggle);
   }
 
   /** @param {number} value */
@@ -85,52 +94,61 @@ export class Explanation {
 
   /**
    * @param {State} state
+   * @param {Result} result
    * @param {Place} place
    */
-  sources(state, place) {
+  sources(state, result, place) {
     const row = rowByKey.get(place.row);
-    const sources = row ? sourcesOf(row, state, place.index).filter((id) => !id.startsWith("mask.")) : [];
-    if (sources.length === 0) return null;
-    const links = sources.map((id) => {
-      const [key, index] = id.split(".");
-      const sign = index === undefined ? symbol(key) : symbol(key, Number(index));
-      const words = index === undefined ? t(`parameter.${key}`) : `${t(`row.${key}`)} ${Number(index) + 1}`;
-      return html("button", { type: "button", class: "source", "data-source": id, onclick: () => this.follow(id) }, html("span", { "aria-hidden": "true" }, math("inline", sign)), html("span", { class: "unseen" }, words));
+    const { settings } = result;
+    const near = row ? sourcesOf(row, { state, settings, s: place.sequence, i: place.index }) : [];
+    const sources = near.flatMap((id) => {
+      if (!id.startsWith("total.")) return [id];
+      const far = totalSources(state, settings, id).filter((source) => !source.startsWith("mask."));
+      return far.length <= FEW ? far : id.split(".").length === 2 && ["mean", "variance"].includes(id.split(".")[1]) ? [id] : [];
     });
+    const shown = [...new Set(sources)].filter((id) => !id.startsWith("mask."));
+    if (shown.length === 0) return null;
+    const links = shown.map((id) => html(
+      "button", { type: "button", class: "source", "data-source": id, onclick: () => this.follow(id) },
+      html("span", { "aria-hidden": "true" }, math("inline", signOf(state, id))), html("span", { class: "unseen" }, wordsOf(state, id)),
+    ));
     return html("p", { class: "from" }, html("span", { class: "quiet" }, t("explain.from")), ...links);
   }
 }
 
 /**
  * @param {State} state
- * @param {Result} result
- * @param {Place} place
- * @returns {string[]}
+ * @param {string} id
  */
-function notes(state, result, place) {
-  const row = rowByKey.get(place.row);
-  const { index } = place;
-  const words = { number: index + 1, token: `“${state.tokens[index] ?? ""}”`, index };
-  const atEnd = index === state.tokens.length;
-  const align = row?.align === "action" ? "explain.alignAction" : atEnd ? "explain.alignEnd" : "explain.alignState";
-  const found = [t(align, words)];
-  const kind = row?.kind(state);
-  if (kind === "mask") return [...found, t("explain.givenMask")];
-  if (!atEnd && !state.mask[index]) return [...found, t(kind === "input" ? "explain.droppedInput" : "explain.dropped")];
-  if (kind === "input") return [...found, t("explain.given")];
-  if (result.rows[place.row] === undefined) return [...found, t("explain.missing")];
-  found.push(t(maskRule(place.row)));
-  const weight = result.rows[weightRow(state)]?.[index];
-  if (place.row === "gradient" && result.rows.gradient?.[index] === 0 && weight !== 0) found.push(t("explain.clipped"));
-  return found;
+function signOf(state, id) {
+  const [key, sequence, index] = id.split(".");
+  if (key === "total") return name(sequence === "mean" ? "μ" : "σ²");
+  return sequence === undefined ? symbol(key) : cellSymbol(state, key, Number(sequence), Number(index));
 }
 
-/** @param {string} row */
-function maskRule(row) {
-  if (STEPPING.includes(row)) return "explain.maskStep";
-  if (row === "whitened") return "explain.maskMean";
-  if (row === "gradient") return "explain.maskCount";
-  return "explain.maskKept";
+/**
+ * @param {State} state
+ * @param {string} id
+ */
+function wordsOf(state, id) {
+  const [key, sequence, index] = id.split(".");
+  if (key === "total") return t(`summary.${sequence}`);
+  if (sequence === undefined) return t(`parameter.${key}`);
+  const ofSequence = rowByKey.get(key)?.align === "sequence";
+  const word = `${t(`row.${key}`)} ${Number(ofSequence ? sequence : index) + 1}`;
+  return state.sequences.length > 1 && !ofSequence ? t("grid.cell.within", { sequence: Number(sequence) + 1, cell: word }) : word;
+}
+
+/** Rows whose meaning hangs on a choice. */
+const BY_CHOICE = { advantage: "advantage", lossTerm: "loss", tokenWeight: "aggregate", groupAdvantage: "advantage" };
+
+/**
+ * @param {State} state
+ * @param {string} row
+ */
+function meaningOf(state, row) {
+  const choice = BY_CHOICE[/** @type {keyof typeof BY_CHOICE} */ (row)];
+  return choice ? `meaning.${choice}.${state.choices[/** @type {keyof State["choices"]} */ (choice)]}` : `meaning.${row}`;
 }
 
 /**

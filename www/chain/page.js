@@ -1,38 +1,54 @@
 // The chain on the page: one state, its numbers, and the parts that draw them.
 
 import { compute } from "./compute.js";
-import { tableOf } from "./table.js";
-import { drawChart } from "../parts/bars.js";
-import { drawComparison } from "./comparison.js";
-import { byId, html } from "../parts/dom.js";
-import { copyText, Explanation } from "./explain.js";
-import { choiceField, numberField } from "../parts/fields.js";
-import { full, parse } from "../parts/format.js";
-import { Grid } from "../parts/grid.js";
-import { t } from "../i18n/index.js";
-import { math, symbol } from "../parts/math.js";
-import { presetById, presets } from "./presets.js";
-import { dependents, rowByKey, rows, visibleRows } from "./rows.js";
+import { Controls } from "./controls.js";
+import { ancestors, dependents } from "./dependents.js";
+import { differencesOf, otherwise } from "./differences.js";
+import { drawDifferences } from "./differences-view.js";
+import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edits.js";
+import { copyText } from "./explain.js";
+import { chainExports } from "./exports/index.js";
+import { Grid, idOf } from "./grid.js";
+import { examples, findPreset } from "./presets.js";
+import { changes, firstPlace, isShown } from "./places.js";
+import { Reading } from "./reading.js";
+import { readState } from "./state.js";
+import { drawIntro, drawStory } from "./story.js";
 import { drawSummary, refusalText } from "./summary.js";
-import { choiceOptions, parameterNames, withChoices, withInput, withMaskToggled, withParameters } from "./state.js";
+import { tableOf } from "./table.js";
+import { reshaped, Toolbar } from "./toolbar.js";
+import { TourStrip } from "./tour-strip.js";
+import { findTour, stateAt, tourOf } from "./tours.js";
+import { readCell, storedAt } from "./typing.js";
+import { byId, html } from "../parts/dom.js";
+import { full } from "../parts/format.js";
+import { t } from "../i18n/index.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("../parts/grid.js").Place} Place */
+/** @typedef {import("./edits.js").Place} Place */
 
-const STEPS = { gamma: 0.01, lambda: 0.01, beta: 0.01, clipLow: 0.01, clipHigh: 0.01 };
+/** So many sequences are open at first. */
+const OPEN = 2;
 
-/** Which choice and parameter is of use where only some rows are shown. */
-const ROW_OF = { kl: "kl", advantage: "delta", spread: "whitened", weight: "lossTerm", gamma: "reward", lambda: "reward", beta: "reward", clipLow: "lossTerm", clipHigh: "lossTerm" };
+/** What the library says of a number it cannot work with; the edit is then not taken. */
+const REFUSING = ["config", "entry", "type", "choice"];
+
+/** @returns {State} */
+function initial() {
+  const query = new URLSearchParams(location.search);
+  const tour = findTour(query.get("tour") ?? "");
+  return tour ? stateAt(tour, 0) : (findPreset(query.get("preset") ?? "") ?? examples[0]).state;
+}
 
 /** @type {import("../pages.js").Page} */
 export const page = {
-  texts: ["chain"],
-  initial: () => presetById(new URLSearchParams(location.search).get("preset") ?? "").state,
-  read: () => null,
+  texts: ["chain", "traps", "tours"],
+  initial,
+  read: readState,
   mount: (container, context) => new ChainView(container, context),
 };
 
-/** The chain of one response: its numbers, and the parts that draw them. */
+/** The chain of some responses: their numbers, and the parts that draw them. */
 class ChainView {
   /**
    * @param {HTMLElement} container
@@ -44,8 +60,11 @@ class ChainView {
     container.append(
       html("section", { class: "intro", id: "intro" }),
       html("section", { class: "controls", id: "controls" }),
+      html("section", { class: "tour", id: "tour", hidden: true }),
       html("section", { class: "chain", id: "chain" }),
+      html("section", { class: "shape", id: "shape" }),
       html("section", { class: "summary", id: "summary" }),
+      html("section", { class: "differences", id: "differences" }),
       html("div", { class: "reading", id: "reading" }, html("section", { class: "explain", id: "explain" }), html("section", { class: "chart", id: "chart" })),
       html("section", { class: "comparison", id: "comparison" }),
     );
@@ -55,23 +74,44 @@ class ChainView {
     /** the numbers of the present, while others are only tried */
     this.settled = this.result;
     /** @type {Place} */
-    this.place = firstPlace(this.shown);
-    /** @type {Map<string, import("../parts/fields.js").NumberField>} */
-    this.fields = new Map();
+    this.place = tourOf(this.shown)?.place ?? firstPlace(this.shown);
+    /** @type {Set<number>} sequences folded or unfolded by hand */
+    this.folded = new Set();
+    /** @type {import("./differences.js").Difference[]} */
+    this.differences = [];
+    this.waiting = 0;
     this.grid = new Grid(byId("chain"), {
       focus: (place) => this.choose(place),
-      toggle: (place) => this.keep(withMaskToggled(this.present, place.index)),
+      toggle: (place) => this.toggle(place),
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: (place) => copyText(full(this.result.rows[place.row]?.[place.index] ?? NaN)),
+      copy: (place) => copyText(place.row === "token" ? this.shown.sequences[place.sequence].tokens[place.index] : full(this.result.rows[place.row]?.[place.sequence]?.[place.index] ?? NaN)),
+      shape: (command) => this.reshape(command),
     });
-    this.explanation = new Explanation(byId("explain"), (id) => this.follow(id));
+    this.reading = new Reading(byId("explain"), byId("chart"), this.library, (id) => this.follow(id));
+    this.toolbar = new Toolbar(byId("shape"), (command) => this.reshape(command), (group) => this.keep(withGroup(this.present, this.place.sequence, group)));
+    this.strip = new TourStrip(byId("tour"), (step) => this.tell(step), () => this.keep({ ...this.present, tour: null }));
+    this.controls = new Controls(byId("controls"), {
+      load: (id) => this.load(findPreset(id)?.state ?? this.present),
+      start: (id) => this.load(stateAt(/** @type {import("./tours.js").Tour} */ (findTour(id)), 0)),
+      profile: (profile) => this.keep(withProfile(this.present, profile)),
+      against: (against) => this.keep({ ...this.present, against }),
+      choose: (choices) => this.keep(withChoices(this.present, choices)),
+      set: (name, value, continued) => this.attempt(withParameters(this.present, { [name]: value }), this.present.parameters[name], continued),
+      look: (name) => this.mark(name),
+    });
+    container.addEventListener("keydown", (event) => this.strip.key(event, this.present));
   }
 
   /** @returns {State} */
   get present() {
     return this.context.state();
+  }
+
+  /** @param {State} state */
+  exports(state) {
+    return chainExports(this.library, state, this.place);
   }
 
   /**
@@ -85,103 +125,98 @@ class ChainView {
 
   /** Everything anew: at the start, for another example, in another language. */
   drawAll() {
-    this.drawIntro();
-    this.drawControls();
-    drawComparison(byId("comparison"), this.library, presetById(this.shown.preset));
-    if (!visibleRows(this.shown).some((row) => row.key === this.place.row)) this.place = firstPlace(this.shown);
-    this.grid.setPlace(this.place);
+    drawIntro(byId("intro"), this.shown);
+    drawStory(byId("comparison"), this.library, this.shown, (state) => this.keep({ ...state, tour: this.present.tour }));
+    if (!isShown(this.shown, this.place)) this.place = firstPlace(this.shown);
     this.drawNumbers();
     this.grid.setPlace(this.place);
   }
 
   /** What a changed number can change. */
   drawNumbers() {
-    this.grid.draw(tableOf(this.shown, this.result));
-    drawSummary(byId("summary"), this.shown, this.result);
-    for (const name of parameterNames) this.fields.get(name)?.show(this.shown.parameters[name]);
-    this.drawReading();
+    const other = otherwise(this.library, this.shown);
+    this.controls.draw(this.shown, this.result.settings);
+    this.strip.draw(this.shown);
+    this.grid.draw(tableOf(this.shown, this.result, other, (s) => this.folded.has(s) !== s < OPEN));
+    this.toolbar.draw(this.shown, this.place);
+    drawSummary(byId("summary"), this.shown, this.result, other);
+    this.reading.draw(this.shown, this.result, this.place, this.differences);
+    this.drawDifferences();
   }
 
-  drawReading() {
-    const row = rowByKey.get(this.place.row);
-    if (!row) return;
-    this.explanation.draw(this.shown, this.result, this.place);
-    const values = row.key === "mask" ? this.shown.mask.map(Number) : this.result.rows[row.key];
-    const { tokens, mask } = this.shown;
-    drawChart(byId("chart"), { name: t(`row.${row.key}`), align: row.align, tokens, mask, values, chosen: this.place.index });
-  }
-
-  drawIntro() {
-    const { prompt, tokens, preset } = this.shown;
-    const dialogue = prompt && html("p", { class: "dialogue", lang: "zh" }, html("span", {}, prompt), html("span", { class: "arrow", "aria-hidden": "true" }, "→"), html("span", {}, tokens.join("")));
-    byId("intro").replaceChildren(
-      html("div", { class: "words" }, html("p", {}, t("page.lead")), html("p", { class: "quiet" }, t("page.keys"))),
-      html("div", { class: "example" }, dialogue || null, html("p", { class: "quiet" }, t(`preset.note.${preset}`))),
-    );
-  }
-
-  drawControls() {
-    const state = this.shown;
-    const useful = (/** @type {string} */ name) => !state.only || state.only.includes(ROW_OF[/** @type {keyof typeof ROW_OF} */ (name)]);
-    const preset = choiceField("preset", {
-      label: t("preset.label"),
-      options: presets.map(({ id }) => ({ value: id, text: t(`preset.${id}`) })),
-      set: (id) => this.load(id),
-    });
-    preset.select.value = state.preset;
-    const choices = /** @type {(keyof import("./state.js").Choices)[]} */ (Object.keys(choiceOptions)).filter(useful).map((name) => {
-      const options = choiceOptions[name].map((value) => ({ value, text: t(`choice.${name}.${value}`) }));
-      const field = choiceField(name, { label: t(`choice.${name}`), options, set: (value) => this.keep(withChoices(this.present, { [name]: value })) });
-      field.select.value = state.choices[name];
-      return field.element;
-    });
-    this.fields.clear();
-    const parameters = parameterNames.filter(useful).map((name) => {
-      const field = numberField(name, {
-        label: [math("inline", symbol(name)), " ", html("span", { class: "words" }, t(`parameter.${name}`))],
-        step: STEPS[name],
-        set: (value, continued) => this.attempt(withParameters(this.present, { [name]: value }), state.parameters[name], continued),
-        focus: () => this.grid.mark(dependents(this.shown, name)),
+  /** The causes take as many runs as there are conventions: they follow the numbers, in a moment of their own. */
+  drawDifferences() {
+    if (!this.shown.against) this.differences = [];
+    clearTimeout(this.waiting);
+    if (this.shown.against) {
+      this.waiting = window.setTimeout(() => {
+        this.differences = differencesOf(this.library, this.shown);
+        drawDifferences(byId("differences"), this.shown, this.differences);
+        this.reading.draw(this.shown, this.result, this.place, this.differences);
       });
-      this.fields.set(name, field);
-      field.show(state.parameters[name]);
-      return field.element;
-    });
-    byId("controls").replaceChildren(preset.element, ...parameters, ...choices);
+    } else drawDifferences(byId("differences"), this.shown, []);
   }
 
-  /** @param {string} id */
-  load(id) {
-    this.place = firstPlace(presetById(id).state);
-    this.keep(presetById(id).state);
+  /** @param {State} state */
+  load(state) {
+    this.folded.clear();
+    this.keep(state);
     byId("choice-preset").focus();
+  }
+
+  /** @param {number} step */
+  tell(step) {
+    const at = tourOf(this.present);
+    if (!at) return;
+    const { tour } = at;
+    const state = tour.steps[step].of ? stateAt(tour, step) : { ...this.present, tour: { id: tour.id, step } };
+    this.keep(step < at.step ? stateAt(tour, step) : state, true);
   }
 
   /** @param {Place} place */
   choose(place) {
+    // the line of a sequence holds no number of its own
+    this.place = place.row === "sequence" ? { ...this.place, sequence: place.sequence } : place;
+    if (!isShown(this.shown, this.place)) this.place = firstPlace(this.shown);
+    this.mark(idOf(this.place));
+    if (this.shown.tour) this.grid.mark("here", new Set([idOf(this.place)]));
+    this.toolbar.draw(this.shown, this.place);
+    this.reading.draw(this.shown, this.result, this.place, this.differences);
+  }
+
+  /** @param {string} id */
+  mark(id) {
+    this.grid.mark("depends", dependents(this.shown, this.result.settings, id));
+    this.grid.mark("comes", ancestors(this.shown, this.result.settings, id));
+  }
+
+  /** @param {Place} place */
+  toggle(place) {
+    if (place.row === "mask") return this.keep(withNextRole(this.present, place));
+    if (this.folded.has(place.sequence)) this.folded.delete(place.sequence);
+    else this.folded.add(place.sequence);
+    this.drawNumbers();
+    this.grid.focus(place);
+  }
+
+  /** @param {import("./toolbar.js").Command} command */
+  reshape(command) {
+    const { state, place } = reshaped(this.present, this.place, command, t("shape.newToken"));
+    if (state === this.present) return;
     this.place = place;
-    this.grid.mark(dependents(this.shown, `${place.row}.${place.index}`));
-    this.drawReading();
+    this.grid.place = place;
+    this.keep(state);
   }
 
   /** @param {string} id */
   follow(id) {
-    const [row, index] = id.split(".");
-    if (index === undefined) this.fields.get(row)?.input.focus();
-    else this.grid.focus({ row, index: Number(index) });
-  }
-
-  /**
-   * @param {Place} place
-   * @param {string} text
-   * @returns {{ state: State } | { problem: string }}
-   */
-  read(place, text) {
-    if (text.trim() === "" && place.row === "logProb") return { state: withInput(this.present, place.row, place.index, null) };
-    const parsed = parse(text);
-    if ("value" in parsed) return { state: withInput(this.present, place.row, place.index, parsed.value) };
-    const before = this.settled.rows[place.row]?.[place.index];
-    return { problem: t(`bad.${parsed.problem}`, { text, old: before === undefined ? "—" : full(before) }) };
+    const [row, sequence, index] = id.split(".");
+    if (row === "total") byId(`number-${sequence}`).focus();
+    else if (index === undefined) this.controls.fields.get(row)?.input.focus();
+    else {
+      if (!this.grid.elements.has(id)) this.toggle({ row: "sequence", sequence: Number(sequence), index: 0 });
+      this.grid.focus({ row, sequence: Number(sequence), index: Number(index) });
+    }
   }
 
   /**
@@ -190,12 +225,14 @@ class ChainView {
    * @returns {string | null}
    */
   commit(place, text) {
-    const read = this.read(place, text);
+    const read = readCell(this.present, place, text, this.settled.rows[place.row]?.[place.sequence]?.[place.index]);
     if ("problem" in read) return read.problem;
-    const now = this.settled.rows[place.row]?.[place.index];
-    const stored = /** @type {any} */ (this.present.inputs)[place.row][place.index];
+    const now = this.settled.rows[place.row]?.[place.sequence]?.[place.index];
     // opening a cell and leaving it as it was is no edit
-    if (read.state && Object.is(stored ?? now, /** @type {any} */ (read.state.inputs)[place.row][place.index])) return null;
+    if (Object.is(storedAt(this.present, place) ?? now, storedAt(read.state, place))) {
+      this.show(this.present);
+      return null;
+    }
     return this.attempt(read.state, now ?? NaN, false);
   }
 
@@ -204,8 +241,8 @@ class ChainView {
    * @param {string} text
    */
   preview(place, text) {
-    const read = this.read(place, text);
-    if ("state" in read) this.show(read.state);
+    const read = readCell(this.present, place, text, this.settled.rows[place.row]?.[place.sequence]?.[place.index]);
+    if ("state" in read && place.row !== "token") this.show(read.state);
   }
 
   /**
@@ -216,7 +253,8 @@ class ChainView {
    * @returns {string | null}
    */
   attempt(next, old, continued) {
-    const refusal = compute(this.library, next).refusals.find(({ code }) => code === "config" || code === "entry");
+    const known = new Set(this.settled.refusals.map(({ step, code }) => `${step}.${code}`));
+    const refusal = compute(this.library, next).refusals.find(({ step, code }) => REFUSING.includes(code) && !known.has(`${step}.${code}`));
     if (refusal) return t("bad.refused", { reason: refusalText(refusal), old: full(old) });
     this.keep(next, continued);
     return null;
@@ -232,47 +270,23 @@ class ChainView {
 
   /** @param {State} next */
   show(next) {
-    const { result: before, settled } = this;
-    const example = this.shown.preset !== next.preset;
+    const { result: before, settled, shown } = this;
     this.shown = next;
     this.result = compute(this.library, next);
     if (next === this.present) this.settled = this.result;
-    if (example) return this.drawAll();
-    this.drawNumbers();
+    const told = next.tour && (next.tour.id !== shown.tour?.id || next.tour.step !== shown.tour?.step);
+    if (told) this.place = tourOf(next)?.place ?? this.place;
+    else if (shown.preset !== next.preset) this.place = firstPlace(next);
+    if (shown.preset !== next.preset || told) this.drawAll();
+    else {
+      if (!isShown(next, this.place)) this.place = firstPlace(next);
+      this.drawNumbers();
+    }
+    this.grid.mark("here", new Set(next.tour ? [idOf(this.place)] : []));
+    if (told) this.mark(idOf(this.place));
+    if (told) this.grid.elements.get(idOf(this.place))?.scrollIntoView({ block: "nearest", inline: "nearest" });
     // marked: what the edit changes in all; moving: what its last keystroke did
-    this.grid.pulse(new Set(changes(settled, this.result, next).keys()), changes(before, this.result, next));
-    for (const name of /** @type {(keyof import("./state.js").Choices)[]} */ (Object.keys(choiceOptions))) {
-      const select = /** @type {HTMLSelectElement | null} */ (document.getElementById(`choice-${name}`));
-      if (select) select.value = next.choices[name];
-    }
+    const moved = changes(before, this.result);
+    this.grid.pulse(new Set((before === settled ? moved : changes(settled, this.result)).keys()), moved);
   }
-}
-
-/**
- * The advantage of the first token is what the page is about.
- * @param {State} state
- * @returns {Place}
- */
-const firstPlace = (state) => ({ row: visibleRows(state).some((row) => row.key === "advantage") ? "advantage" : "mask", index: 0 });
-
-/**
- * Which cells differ, and how many rows after the first of them.
- * @param {import("./compute.js").Result} before
- * @param {import("./compute.js").Result} after
- * @param {State} state
- * @returns {Map<string, number>}
- */
-function changes(before, after, state) {
-  /** @type {Map<string, number>} */
-  const found = new Map();
-  let first = -1;
-  for (const [order, row] of rows.entries()) {
-    const now = after.rows[row.key];
-    for (let index = 0; index <= state.tokens.length; index += 1) {
-      if (Object.is(before.rows[row.key]?.[index], now?.[index])) continue;
-      if (first < 0) first = order;
-      found.set(`${row.key}.${index}`, order - first);
-    }
-  }
-  return found;
 }

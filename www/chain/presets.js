@@ -1,59 +1,61 @@
 // The worked examples, with what their document says where that can be compared with the exact result.
 
+import { defaultChoices, defaultParameters, sequenceOf } from "./state.js";
+import { traps } from "./traps.js";
+
 /** @typedef {import("./state.js").State} State */
+/** @typedef {import("./state.js").Sequence} Sequence */
 
 /**
  * @typedef {object} Comparison
- * @property {string} [row] the row compared
+ * @property {string} [row] the row compared, of the first sequence
  * @property {string} [number] or the number of the summary line
  * @property {(number | null)[]} document what the document says; null where it is silent
  * @property {number} digits after the point, as printed there
  * @property {boolean} [negated] the document gives the objective, the library the loss
- * @property {Partial<import("./state.js").State["parameters"]>} [parameters] where they differ from the preset's
- * @property {Partial<import("./state.js").Choices>} [choices]
+ * @property {Partial<State["parameters"]>} [parameters] where they differ from the preset's
+ * @property {Partial<State["choices"]>} [choices]
  */
 
-/** @typedef {{ id: string, state: State, comparisons: Comparison[] }} Preset */
+/** @typedef {{ id: string, state: State, comparisons: Comparison[] }} Example */
+/** @typedef {Example | import("./traps.js").Trap} Preset */
 
 const SIX = ["是", "的", "，", "等于", "2", "！"];
 const LAST_SCORE = [0, 0, 0, 0, 0, 1];
 // the first document gives no log-probabilities: these are the second one's, with the reference put where k1 gives its KL
 const OLD_LOG_PROBS = [-0.12, -0.08, -0.15, -0.1, -0.05, -0.02];
 const VALUES = [0.2, 0.25, 0.3, 0.35, 0.45, 0.6, 0];
+const KL = [0.1, 0.05, -0.05, 0.1, 0.2, 0.05];
+const REF_LOG_PROBS = [-0.22, -0.13, -0.1, -0.2, -0.25, -0.07];
 
 /**
  * @param {string} preset
- * @param {Partial<Omit<State, "inputs" | "parameters" | "choices">>} rest
- * @param {Partial<State["inputs"]>} inputs
+ * @param {Partial<Omit<Sequence, "inputs">>} sequence
+ * @param {Partial<Sequence["inputs"]>} inputs
  * @param {Partial<State["parameters"]>} [parameters]
  * @param {Partial<State["choices"]>} [choices]
+ * @param {string[] | null} [only]
  * @returns {State}
  */
-function state(preset, rest, inputs, parameters = {}, choices = {}) {
-  const tokens = rest.tokens ?? SIX;
-  const zeros = tokens.map(() => 0);
+function state(preset, sequence, inputs, parameters = {}, choices = {}, only = null) {
   return {
     preset,
-    prompt: "请问1+1=2？",
-    tokens,
-    mask: tokens.map(() => true),
-    ...rest,
-    inputs: {
-      score: zeros, oldLogProb: zeros, refLogProb: zeros, kl: zeros, value: [...zeros, 0], advantage: zeros,
-      logProb: tokens.map(() => null), ...inputs,
-    },
-    parameters: { gamma: 1, lambda: 0.95, beta: 0.1, clipLow: 0.2, clipHigh: 0.28, ...parameters },
-    choices: { kl: "given", advantage: "gae", spread: "sample", weight: "whitened", ...choices },
+    sequences: [sequenceOf({ prompt: "请问1+1=2？", tokens: SIX, ...sequence, inputs })],
+    parameters: { ...defaultParameters, ...parameters },
+    choices: { ...defaultChoices, ...choices },
+    profile: "paper",
+    against: null,
+    only,
+    tour: null,
   };
 }
 
-/** @type {Preset[]} */
-export const presets = [
+/** @type {Example[]} */
+export const examples = [
   {
     id: "one-plus-one",
     state: state("one-plus-one", {}, {
-      score: LAST_SCORE, kl: [0.1, 0.05, -0.05, 0.1, 0.2, 0.05], value: VALUES,
-      oldLogProb: OLD_LOG_PROBS, refLogProb: [-0.22, -0.13, -0.1, -0.2, -0.25, -0.07],
+      score: LAST_SCORE, kl: KL, value: VALUES, oldLogProb: OLD_LOG_PROBS, refLogProb: REF_LOG_PROBS,
       advantage: [0.621, 0.612, 0.597, 0.57, 0.505, 0.395],
     }),
     comparisons: [
@@ -76,6 +78,22 @@ export const presets = [
     ],
   },
   {
+    id: "credit-assignments",
+    state: state(
+      "credit-assignments", {},
+      {
+        score: LAST_SCORE, kl: [0.1, 0.1, 0.1, 0.1, 0.1, 0.1], value: VALUES, oldLogProb: OLD_LOG_PROBS,
+        refLogProb: [-0.22, -0.18, -0.25, -0.2, -0.15, -0.12], attention: [0.05, 0.05, 0.05, 0.15, 0.6, 0.1], advantage: [0, 0, 0, 0, 0, 1],
+      },
+      { lastK: 3 }, { advantage: "uniform", placement: "off", weight: "raw" },
+    ),
+    comparisons: [
+      { row: "advantage", document: [0.17, 0.17, 0.17, 0.17, 0.17, 0.17], digits: 2 },
+      { row: "advantage", document: [0, 0, 0, 0.33, 0.33, 0.34], digits: 2, choices: { advantage: "last-k" } },
+      { row: "advantage", document: [0.28, 0.3, 0.33, null, null, 0.39], digits: 2, choices: { advantage: "gae", placement: "reward" } },
+    ],
+  },
+  {
     id: "exact-indices",
     state: state("exact-indices", {}, {
       score: LAST_SCORE, kl: [0.1, 0.05, 0.1, 0.15, 0.2, 0.05], value: VALUES,
@@ -93,10 +111,11 @@ export const presets = [
     id: "whiten",
     state: state(
       "whiten",
-      { prompt: "", tokens: ["a₁", "a₂", "a₃", "a₄", "a₅"], only: ["mask", "value", "advantage", "return", "whitened"] },
+      { prompt: "", tokens: ["a₁", "a₂", "a₃", "a₄", "a₅"] },
       { value: [0.5, 0.6, 0.7, 0.8, 0.9, 0], advantage: [0.1, 0.3, 0.2, -0.1, 0.05] },
       {},
       { advantage: "given" },
+      ["mask", "value", "advantage", "return", "whitened"],
     ),
     comparisons: [
       { row: "return", document: [0.6, 0.9, 0.9, 0.7, 0.95], digits: 2 },
@@ -144,8 +163,11 @@ function youKnow(id, choices) {
   );
 }
 
+/** @type {Preset[]} */
+export const presets = [...examples, ...traps];
+
 /**
  * @param {string} id
- * @returns {Preset}
+ * @returns {Preset | null}
  */
-export const presetById = (id) => presets.find((preset) => preset.id === id) ?? presets[0];
+export const findPreset = (id) => presets.find((preset) => preset.id === id) ?? null;

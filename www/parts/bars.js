@@ -13,12 +13,18 @@ const SIDE = 8;
 /**
  * @typedef {object} ChartData
  * @property {string} name
+ * @property {string} [title] instead of the name over the tokens
  * @property {"action" | "state"} align
  * @property {string[]} tokens
  * @property {boolean[]} mask
  * @property {ArrayLike<number> | undefined} values
  * @property {number} chosen
+ * @property {ArrayLike<number>} [ghost] the same under other conventions, as outlines
+ * @property {string} [ghostName]
  */
+
+/** More columns than this leave no room for a number on each. */
+const NUMBERED = 16;
 
 /**
  * @param {HTMLElement} container
@@ -26,7 +32,8 @@ const SIDE = 8;
  */
 export function drawChart(container, data) {
   const values = Array.from(data.values ?? []);
-  const finite = values.filter((value, index) => Number.isFinite(value) && data.mask[index] !== false);
+  const ghost = Array.from(data.ghost ?? []);
+  const finite = [...values, ...ghost].filter((value, index) => Number.isFinite(value) && data.mask[index % values.length] !== false);
   const high = Math.max(0, ...finite);
   const low = Math.min(0, ...finite);
   const span = high - low || 1;
@@ -39,7 +46,9 @@ export function drawChart(container, data) {
 
   const list = values.map((value, index) => `${placeName(data, index)} ${short(value)}`).join(", ");
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": t("chart.aria", { row: data.name, values: list }) });
+  const every = Math.ceil(data.tokens.length / NUMBERED);
   for (const [index, token] of data.tokens.entries()) {
+    if (index % every !== 0) continue;
     picture.append(svg("text", { x: x(index, "action"), y: HEIGHT - 8, lang: "zh", class: data.mask[index] ? "tick" : "tick dropped" }, token));
   }
   for (const [index, value] of values.entries()) {
@@ -52,12 +61,18 @@ export function drawChart(container, data) {
       const height = Math.max(1.5, Math.abs(y(value) - y(0)));
       picture.append(svg("rect", { x: centre - half * 0.55, y: top, width: half * 1.1, height, class: classes }));
     }
+    const other = ghost[index];
+    if (Number.isFinite(other) && !Object.is(other, value)) {
+      picture.append(svg("rect", { x: centre - half * 0.55, y: Math.min(y(other), y(0)), width: half * 1.1, height: Math.max(1.5, Math.abs(y(other) - y(0))), class: "ghost" }));
+    }
+    if (every > 1 && index !== data.chosen) continue;
     const above = !(value < 0);
     const edge = Number.isFinite(value) ? y(value) : y(0);
     picture.append(svg("text", { x: centre, y: above ? edge - 5 : edge + 12, class: index === data.chosen ? "number chosen" : "number" }, brief(value)));
   }
   picture.append(svg("line", { x1: SIDE, x2: WIDTH - SIDE, y1: y(0), y2: y(0), class: "zero" }));
-  container.replaceChildren(html("h2", {}, t("chart.label", { row: data.name })), picture);
+  const key = ghost.length > 0 ? html("span", { class: "ghost-key" }, t("chart.ghost", { name: data.ghostName ?? "" })) : null;
+  container.replaceChildren(html("h2", {}, data.title ?? t("chart.label", { row: data.name }), key), picture);
 }
 
 /**

@@ -7,6 +7,7 @@ import { html } from "./dom.js";
  * @property {string} text
  * @property {boolean} selected whether typing replaces the text
  * @property {string} label
+ * @property {"decimal" | "text"} [mode] which keys a phone offers
  * @property {(text: string) => void} preview
  * @property {(text: string | null, refocus: boolean) => void} finish null gives the old value back
  */
@@ -17,7 +18,7 @@ import { html } from "./dom.js";
  */
 export function openEditor(cell, editing) {
   const field = html("input", {
-    class: "editor", type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false", "aria-label": editing.label,
+    class: "editor", type: "text", inputmode: editing.mode ?? "decimal", autocomplete: "off", spellcheck: "false", "aria-label": editing.label,
   });
   field.value = editing.text;
   let open = true;

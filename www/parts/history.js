@@ -28,6 +28,14 @@ export class History {
     this.future = [];
   }
 
+  /**
+   * Replaces the present by what is no edit at all, such as another page in front: what was undone can still be redone.
+   * @param {S} next
+   */
+  turn(next) {
+    this.present = next;
+  }
+
   /** @returns {boolean} */
   undo() {
     const previous = this.past.pop();

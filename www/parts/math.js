@@ -57,6 +57,9 @@ export const math = (display, ...parts) => mathml("math", { display }, ...parts)
 const symbols = {
   mask: (t) => indexed(name("m"), t),
   score: (t) => indexed(upright("score"), t),
+  sequenceScore: (t) => indexed(name("S"), t),
+  groupAdvantage: (t) => indexed(mathml("mover", { accent: "true" }, name("A"), op("^")), t),
+  attention: (t) => indexed(name("u"), t),
   oldLogProb: (t) => group(upright("log"), sub(name("π"), indices(upright("old"), t))),
   refLogProb: (t) => group(upright("log"), sub(name("π"), indices(upright("ref"), t))),
   logProb: (t) => group(upright("log"), indexed(name("π"), t)),
@@ -69,16 +72,24 @@ const symbols = {
   discountedReturn: (t) => indexed(name("G"), t),
   whitened: (t) => indexed(mathml("mover", { accent: "true" }, name("A"), op("~")), t),
   ratio: (t) => indexed(name("ρ"), t),
+  sequenceRatio: (t) => indexed(mathml("mover", { accent: "true" }, name("ρ"), op("¯")), t),
   lossTerm: (t) => indexed(name("ℓ"), t),
+  tokenWeight: (t) => indexed(name("W"), t),
+  klTerm: (t) => group(name("β"), indexed(upright("KL"), t)),
+  klGradient: (t) => group(op("∂"), name("β"), upright("KL"), op("/"), op("∂"), symbols.logProb(t)),
   gradient: (t) => group(op("∂"), name("L"), op("/"), op("∂"), symbols.logProb(t)),
   probability: (t) => indexed(name("p"), t),
   entropy: (t) => indexed(name("H"), t),
+  entropyWeight: (t) => indexed(name("w"), t),
   weightedEntropy: (t) => group(indexed(name("w"), t), indexed(name("H"), t)),
   gamma: () => name("γ"),
   lambda: () => name("λ"),
   beta: () => name("β"),
   clipLow: () => sup(name("ε"), op("−")),
   clipHigh: () => sup(name("ε"), op("+")),
+  dualClip: () => name("c"),
+  lastK: () => name("k"),
+  scale: () => name("L"),
 };
 
 /**
@@ -97,6 +108,10 @@ const indices = (first, t) => (t === undefined ? first : group(first, op(","), m
  * The sign of a row or parameter, with the token's number if there is one.
  * @param {string} key
  * @param {number} [index] from 0
+ * @param {number} [sequence] from 0, where there are several
  * @returns {Element}
  */
-export const symbol = (key, index) => symbols[key](index === undefined ? undefined : String(index + 1));
+export const symbol = (key, index, sequence) => {
+  const place = index === undefined ? undefined : sequence === undefined ? `${index + 1}` : `${sequence + 1},${index + 1}`;
+  return symbols[key](place);
+};

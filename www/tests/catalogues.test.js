@@ -54,11 +54,16 @@ test("every row, parameter, choice and example of the chain has its words", asyn
   const text = (await sources()).join("\n");
   const rows = [...text.matchAll(/key: "(\w+)", stage/g)].map((match) => match[1]);
   assert.ok(rows.length > 15);
-  const examples = [...text.matchAll(/id: "([\w-]+)",\n\s+state/g)].map((match) => match[1]);
-  assert.ok(examples.length >= 5);
+  // some rows mean what a choice says
+  const options = (choice) => [...text.match(new RegExp(`^  ${choice}: \\[([^\\]]+)\\]`, "m"))[1].matchAll(/"([\w-]+)"/g)].map((match) => match[1]);
+  const byChoice = { advantage: "advantage", groupAdvantage: "advantage", lossTerm: "loss", tokenWeight: "aggregate" };
+  const meanings = rows.flatMap((row) => (byChoice[row] ? options(byChoice[row]).map((option) => `meaning.${byChoice[row]}.${option}`) : [`meaning.${row}`]));
+  const examples = [...text.matchAll(/id: "([\w-]+)",\n\s+state: (?:state|youKnow)\(\s*"\1"[^]*?\n\s+(comparisons|shows):/g)].map((match) => ({ id: match[1], trap: match[2] === "shows" }));
+  assert.ok(examples.filter(({ trap }) => trap).length >= 4 && examples.filter(({ trap }) => !trap).length >= 6, JSON.stringify(examples));
   const wanted = [
-    ...rows.flatMap((row) => [`row.${row}`, `meaning.${row}`]),
-    ...examples.flatMap((id) => [`preset.${id}`, `preset.note.${id}`, `compare.why.${id}`]),
+    ...rows.map((row) => `row.${row}`),
+    ...meanings,
+    ...examples.flatMap(({ id, trap }) => [`preset.${id}`, `preset.note.${id}`, ...(trap ? ["happens", "right", "why"].map((part) => `trap.${part}.${id}`) : [`compare.why.${id}`])]),
   ];
   for (const key of wanted) assert.ok(key in en.all, key);
 });

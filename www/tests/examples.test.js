@@ -27,6 +27,10 @@ const EXPECTED = {
     delta: [0.04, 0.045, 0.04, 0.085, 0.13, 0.395],
     advantage: [0.603256, 0.592901, 0.576738, 0.564987, 0.50525, 0.395],
   },
+  "credit-assignments": {
+    advantage: [0.1666667, 0.1666667, 0.1666667, 0.1666667, 0.1666667, 0.1666667],
+    reward: [0, 0, 0, 0, 0, 1],
+  },
   whiten: {
     advantage: [0.1, 0.3, 0.2, -0.1, 0.05],
     return: [0.6, 0.9, 0.9, 0.7, 0.95],
@@ -82,6 +86,36 @@ test("λ = 0.95 in the second example, γ = 0.99 in the third", browserTest, asy
   await third.close();
 });
 
+test("the five ways to share the credit", browserTest, async () => {
+  const { page, problems, close } = await open({ preset: "credit-assignments" });
+  const expected = {
+    uniform: [1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6],
+    "last-k": [0, 0, 0, 1 / 3, 1 / 3, 1 / 3],
+    attention: [0.05, 0.05, 0.05, 0.15, 0.6, 0.1],
+    "monte-carlo": [0.8, 0.75, 0.7, 0.65, 0.55, 0.4],
+    // δ = .05 .05 .05 .1 .15 .4 without a price for the KL
+    gae: gaeOf([0.05, 0.05, 0.05, 0.1, 0.15, 0.4]),
+  };
+  for (const [advantage, values] of Object.entries(expected)) {
+    await page.locator("#choice-advantage").selectOption(advantage);
+    near(await rowOf(page, "advantage"), values, advantage);
+  }
+  // with every KL priced at 0.1 · 0.1 it is the example of the last token's credit
+  await page.locator("#choice-placement").selectOption("reward");
+  near(await rowOf(page, "advantage"), [0.607069, 0.596915, 0.586226, 0.574975, 0.5105, 0.39], "gae");
+  await page.locator("#choice-advantage").selectOption("last-k");
+  await page.locator("#choice-placement").selectOption("off");
+  await setParameter(page, "lastK", "1");
+  assert.deepEqual(await rowOf(page, "advantage"), [0, 0, 0, 0, 0, 1]);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+/** The recursion of GAE with γλ = 0.95, in this test's own words. */
+function gaeOf(errors) {
+  return errors.map((_, start) => errors.slice(start).reduce((sum, error, steps) => sum + error * 0.95 ** steps, 0));
+}
+
 test("whitening by n", browserTest, async () => {
   const { page, close } = await open({ preset: "whiten" });
   await page.locator("#choice-spread").selectOption("population");
@@ -105,6 +139,8 @@ test("the document's slips are shown beside the exact numbers", browserTest, asy
   assert.deepEqual((await verdicts("exact-indices", "discountedReturn"))[0], ["agrees"]);
   assert.deepEqual((await verdicts("exact-indices", "advantage"))[0], ["differs"]);
   assert.deepEqual((await verdicts("whiten", "whitened"))[0], ["differs", "differs"]);
+  assert.deepEqual((await verdicts("credit-assignments", "advantage"))[0], ["agrees", "agrees but for the last digit", "differs"]);
+  assert.deepEqual((await verdicts("you-know-one-plus-one", "advantage"))[0], ["differs"]);
   assert.deepEqual((await verdicts("you-know-surrogate", "loss"))[0], ["agrees"]);
 });
 

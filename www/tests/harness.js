@@ -8,11 +8,12 @@ import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 
 export const repository = fileURLToPath(new URL("../../", import.meta.url));
-const folder = process.env.PLAYGROUND_DIR ?? join(repository, "target/playground");
+/** the assembled page */
+export const folder = process.env.PLAYGROUND_DIR ?? join(repository, "target/playground");
 const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 // not the root: every address on the page must be relative
 const PREFIX = "/some/sub/path/";
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".json": "application/json" };
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".json": "application/json", ".webmanifest": "application/manifest+json" };
 const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 /** @returns {Promise<string | null>} why the browser cannot be tested here */
@@ -35,24 +36,39 @@ if (missing) console.error(`SKIPPED, the page is not tested: ${missing}`);
 /** For `test(name, browserTest, …)`: skips with the reason where there is no browser. */
 export const browserTest = { skip: missing ?? false };
 
-/** @param {(path: string) => boolean} [refuse] answers 404 for these */
-async function serve(refuse = () => false) {
+/**
+ * @param {(path: string) => boolean} [refuse] answers 404 for these
+ * @param {string} [root]
+ */
+export async function serve(refuse = () => false, root = folder) {
+  const asked = [];
   const server = createServer(async (request, response) => {
     const path = new URL(request.url, "http://localhost").pathname;
+    asked.push(path);
     const inside = path.startsWith(PREFIX) ? normalize(path.slice(PREFIX.length) || "index.html") : null;
     try {
       if (inside === null || inside.startsWith("..") || refuse(inside)) throw new Error("not here");
-      const body = await readFile(join(folder, inside));
+      const body = await readFile(join(root, inside));
       response.writeHead(200, { "content-type": TYPES[extname(inside)] ?? "application/octet-stream" }).end(body);
     } catch {
       response.writeHead(404).end();
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { server, address: `http://127.0.0.1:${server.address().port}${PREFIX}` };
+  // a test that failed before it stopped the server must not keep the others waiting
+  server.unref();
+  return { server, asked, address: `http://127.0.0.1:${server.address().port}${PREFIX}` };
 }
 
 let browser;
+
+/** The browser, started once. */
+export async function launch() {
+  const { chromium: launcher } = await import("playwright-core");
+  browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
+  return browser;
+}
+
 const servers = [];
 after(async () => {
   await browser?.close();
@@ -66,19 +82,20 @@ after(async () => {
  * @param {{ lang?: string, page?: string, preset?: string, fragment?: string, theme?: "light" | "dark", width?: number, height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
  */
 export async function open({ lang = "en", page: id = "chain", preset = "one-plus-one", fragment = "", theme = "light", width = 1400, height = 1000, motion = "reduce", refuse } = {}) {
-  const { chromium: launcher } = await import("playwright-core");
-  browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
+  await launch();
   let served = refuse ? undefined : servers.find((entry) => entry.plain);
   if (!served) {
     served = { ...(await serve(refuse)), plain: !refuse };
     servers.push(served);
   }
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500 });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500, serviceWorkers: "block" });
   // a missing element fails at once, not after half a minute each
   context.setDefaultTimeout(60_000); // a busy machine may take long to compile the module
   const page = await context.newPage();
   const problems = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  // the worker would fetch the whole page again for every test; that it is kept away is no problem of the page
+  const blocked = "Service Worker registration blocked by Playwright";
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && message.text() !== blocked && problems.push(message.text()));
   page.on("pageerror", (error) => problems.push(error.message));
   await page.goto(`${served.address}?lang=${lang}&page=${id}&preset=${preset}${fragment}`);
   await page.waitForSelector("main[aria-busy=false]");
@@ -87,23 +104,25 @@ export async function open({ lang = "en", page: id = "chain", preset = "one-plus
   return { page, problems, close: () => context.close() };
 }
 
-/** @param {string} row @param {number} index */
-export const cell = (row, index) => `[role=gridcell][data-row="${row}"][data-index="${index}"]`;
+/** @param {string} row @param {number} index @param {number} [sequence] */
+export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-sequence="${sequence}"][data-index="${index}"]`;
 
 /** @param {string} text as the page prints numbers */
-export const numberOf = (text) => Number(text.trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
+export const numberOf = (text) => Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
 
-/** The numbers of a row, as shown. */
-export async function rowOf(page, row) {
-  const texts = await page.locator(`[role=gridcell][data-row="${row}"]`).allTextContents();
+/** The numbers of a row of one sequence, as shown. */
+export async function rowOf(page, row, sequence = 0) {
+  // cells out of sight are drawn in the task after
+  await page.evaluate(() => new Promise((done) => { setTimeout(done, 1); }));
+  const texts = await page.locator(`[role=gridcell][data-row="${row}"][data-sequence="${sequence}"]`).allTextContents();
   return texts.map(numberOf);
 }
 
 /** Six significant digits, as the grid shows them. */
 export const six = (values) => values.map((value) => Number(value.toPrecision(6)));
 
-export async function edit(page, row, index, text) {
-  await page.locator(cell(row, index)).focus();
+export async function edit(page, row, index, text, sequence = 0) {
+  await page.locator(cell(row, index, sequence)).focus();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Control+a");
   await page.keyboard.type(text);

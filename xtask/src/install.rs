@@ -30,6 +30,8 @@ pub(crate) enum Need {
     Avx2,
     /// The pinned npm packages of a folder with a lock file; nothing if it has none.
     Npm(&'static str),
+    /// NumPy in a Python environment of its own under target/: the page hands out scripts that need it.
+    NumPy,
 }
 
 impl Need {
@@ -60,6 +62,7 @@ impl Need {
             Self::Avx2 if has_avx2() => Ok(()),
             Self::Avx2 => bail!("this processor has no AVX2"),
             Self::Npm(folder) => npm(workspace, folder),
+            Self::NumPy => numpy(workspace),
         }
     }
 }
@@ -139,6 +142,35 @@ fn npm(workspace: &Workspace, folder: &str) -> Result<()> {
         npm.current_dir(&path).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
         stdout_of(&mut npm)?;
         fs::write(&done, &lock).with_context(|| done.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Makes the environment, unless one that works is there.
+fn numpy(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.target.join("xtask/numpy");
+    let python = folder.join("bin/python");
+    let works = || stdout_of(Command::new(&python).args(["-c", "import numpy"])).is_ok();
+    if works() {
+        return Ok(());
+    }
+    Need::Program("python3", "python3").ensure(workspace)?;
+    eprintln!("    pip install numpy in {}", folder.display());
+    let make = || stdout_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
+    if make().is_err() {
+        // Debian keeps the module in a package of its own
+        apt(&["python3-venv"], || make().is_ok())?;
+    }
+    stdout_of(Command::new(&python).args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "numpy>=1.24",
+    ]))?;
+    if !works() {
+        bail!("pip installed numpy, but it cannot be imported");
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod machines;
 mod options;
 mod playground;
 mod runner;
+mod seal;
 mod server;
 mod size;
 mod test;

@@ -78,7 +78,7 @@ pub(crate) const TIERS: [Tier; 10] = [
     Tier {
         name: "browser",
         about: "the page in a browser",
-        needs: &[Need::Npm(PAGE_TESTS), Need::Chromium, Need::ChineseFont],
+        needs: &[Need::Npm(PAGE_TESTS), Need::Chromium, Need::ChineseFont, Need::NumPy],
         steps: browser,
     },
 ];
@@ -190,6 +190,7 @@ fn browser(workspace: &Workspace) -> Result<Vec<Command>> {
     node.args(["--test", "--test-reporter=spec"]).args(test_files(workspace, PAGE_TESTS)?);
     node.env("PLAYGROUND_DIR", workspace.target.join("playground"));
     node.env("CHROMIUM", chromium().context("the browser is gone")?);
+    node.env("NUMPY_PYTHON", workspace.target.join("xtask/numpy/bin/python"));
     Ok(vec![xtask(workspace, "playground --build-only")?, node])
 }
 

@@ -5,6 +5,7 @@ export default {
   "page.build.simd": "128-bit vector",
   "page.build.plain": "plain",
   "page.failed": "The library could not be loaded, so there are no numbers to show. A current browser with WebAssembly is needed, and the page must be served over HTTP. Reason: {reason}",
+  "page.skip": "To the content",
   "tool.undo": "Undo",
   "tool.redo": "Redo",
   "tool.language": "中文",
