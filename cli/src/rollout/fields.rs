@@ -1,25 +1,8 @@
 //! The names under which files keep what a rollout is made of.
 
+pub(crate) use tokenwise_lint::{Column, COLUMNS};
+
 use crate::failure::{Failure, Result};
-
-/// Numbers of which there is one per token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
-    LogProbs,
-    OldLogProbs,
-    RefLogProbs,
-    RolloutLogProbs,
-    Advantages,
-    Returns,
-    Values,
-    Rewards,
-    Scores,
-    Entropies,
-    OldEntropies,
-    Predictions,
-}
-
-pub(crate) const COLUMNS: usize = 12;
 
 /// What a field of a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,27 +108,6 @@ impl Field {
     }
 }
 
-impl Column {
-    pub(crate) const ALL: [Self; COLUMNS] = [
-        LogProbs,
-        OldLogProbs,
-        RefLogProbs,
-        RolloutLogProbs,
-        Advantages,
-        Returns,
-        Values,
-        Rewards,
-        Scores,
-        Entropies,
-        OldEntropies,
-        Predictions,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        Field::Column(self).name()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,7 +116,7 @@ mod tests {
     fn names_are_found_once() {
         let mut seen = std::collections::HashSet::new();
         assert!(NAMES.iter().flat_map(|(_, names)| names.iter()).all(|name| seen.insert(name)));
-        assert!(Column::ALL.iter().enumerate().all(|(index, column)| *column as usize == index));
+        assert!(Column::ALL.iter().all(|column| Field::Column(*column).name() == column.name()));
         let names = Names::new(&["score=accuracy".into()]).unwrap();
         assert_eq!(names.find("accuracy"), Some(Field::Score));
         assert_eq!(names.find("reward"), None);
