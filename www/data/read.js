@@ -42,10 +42,7 @@ export function read(name, text, { scoreName = "", progress = () => {} } = {}) {
   else {
     feeder.countsRecords = true;
     const scanner = new Scanner(text);
-    while (!scanner.done()) {
-      // records of a paste may stand with or without commas between
-      readDocument(scanner, feeder, find, () => step(scanner.at));
-    }
+    while (!scanner.done()) readDocument(scanner, feeder, find, () => step(scanner.at));
   }
   if (feeder.sequences === 0) throw new Fault("noRollout", {});
   return { kind, parts: feeder.parts, sequences: feeder.sequences, tokens: feeder.tokens, passedOver: [...feeder.passedOver] };

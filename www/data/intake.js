@@ -1,0 +1,89 @@
+// The ways in: drop, choose, paste, or try the sample. And the messages about what came.
+
+import { t } from "../i18n/index.js";
+import { html } from "../parts/dom.js";
+
+/**
+ * @typedef {object} Handlers
+ * @property {(name: string, data: Blob | string) => void} take
+ * @property {() => void} sample
+ * @property {() => void} stop
+ */
+
+export class Intake {
+  /**
+   * @param {HTMLElement} page everything of it takes drops
+   * @param {Handlers} handlers
+   */
+  constructor(page, handlers) {
+    this.handlers = handlers;
+    this.element = html("section", { class: "intake" });
+    this.messages = html("div", { class: "data-messages", role: "status", "aria-live": "polite", id: "data-messages" });
+    this.file = html("input", { type: "file", class: "unseen", id: "data-file", accept: ".json,.jsonl,.ndjson,.csv,.txt,.log,application/json,text/csv", tabindex: -1 });
+    this.paste = html("textarea", { id: "data-paste", rows: 3, spellcheck: "false", autocomplete: "off" });
+    this.bar = html("progress", { max: 1, value: 0 });
+    this.busy = html("div", { class: "data-busy", hidden: true });
+    this.file.addEventListener("change", () => {
+      const [file] = this.file.files ?? [];
+      if (file) handlers.take(file.name, file);
+      // the same file may be chosen again
+      this.file.value = "";
+    });
+    let inside = 0;
+    const over = (/** @type {boolean} */ on) => this.element.classList.toggle("over", on);
+    page.addEventListener("dragenter", (event) => {
+      event.preventDefault();
+      inside += 1;
+      over(true);
+    });
+    page.addEventListener("dragleave", () => {
+      inside -= 1;
+      if (inside <= 0) over(false);
+    });
+    page.addEventListener("dragover", (event) => event.preventDefault());
+    page.addEventListener("drop", (event) => {
+      event.preventDefault();
+      inside = 0;
+      over(false);
+      const [file] = event.dataTransfer?.files ?? [];
+      const text = event.dataTransfer?.getData("text/plain") ?? "";
+      if (file) handlers.take(file.name, file);
+      else if (text !== "") handlers.take("", text);
+    });
+  }
+
+  /** Anew in the language of the moment. */
+  build() {
+    const pasted = this.paste.value;
+    this.paste.setAttribute("aria-label", t("data.paste.label"));
+    this.paste.setAttribute("placeholder", t("data.paste.placeholder"));
+    this.file.setAttribute("aria-label", t("data.choose"));
+    this.paste.value = pasted;
+    this.bar.setAttribute("aria-label", t("data.progress"));
+    const choose = html("button", { type: "button", id: "data-choose", onclick: () => this.file.click() }, t("data.choose"));
+    const sample = html("button", { type: "button", id: "data-sample", onclick: () => this.handlers.sample() }, t("data.sample"));
+    const read = html("button", { type: "button", id: "data-read", onclick: () => this.handlers.take("", this.paste.value) }, t("data.paste.read"));
+    const stop = html("button", { type: "button", id: "data-stop", onclick: () => this.handlers.stop() }, t("data.stop"));
+    this.busy.replaceChildren(html("span", { id: "data-stage" }), this.bar, stop);
+    this.element.replaceChildren(
+      html("div", { class: "drop" }, html("p", {}, html("strong", {}, t("data.drop"))), html("p", { class: "quiet" }, t("data.private")), html("p", { class: "buttons" }, choose, sample), this.file),
+      html("div", { class: "paste" }, this.paste, read),
+      this.busy,
+      this.messages,
+    );
+  }
+
+  /** @param {{ stage: string, share: number } | null} progress null when nothing is under way */
+  progress(progress) {
+    this.busy.hidden = progress === null;
+    if (!progress) return;
+    this.bar.value = progress.share;
+    const stage = this.busy.querySelector("#data-stage");
+    if (stage) stage.textContent = t(`data.stage.${progress.stage}`);
+  }
+
+  /** @param {{ text: string, bad: boolean }[]} messages */
+  say(messages) {
+    this.messages.replaceChildren(...messages.map(({ text, bad }) => html("p", { class: bad ? "bad" : "quiet" }, text)));
+  }
+}
