@@ -8,7 +8,7 @@ import { KL, NUMBERS, problem } from "./state.js";
 import { quantityName } from "./words.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./page.js").Loaded} Loaded */
+/** @typedef {import("./types.js").Loaded} Loaded */
 
 const SYMBOLS = { gamma: "γ", lambda: "λ", beta: "β", clipLow: "ε⁻", clipHigh: "ε⁺", tolerance: "" };
 const STEPS = { gamma: 0.01, lambda: 0.01, beta: 0.01, clipLow: 0.01, clipHigh: 0.01, tolerance: 0.0001 };

@@ -205,7 +205,7 @@ export class Dataset {
     const rows = this.order("tokens", { ...filter, kept: true }, { key: "sequence", descending: false });
     const finite = Float64Array.from(rows, (i) => values[i]).filter(Number.isFinite);
     const left = rows.length - finite.length;
-    if (finite.length === 0) return { count: 0, notFinite: left, x: [], y: [], outside: 0, statistics: null, scale: 1 };
+    if (finite.length === 0) return { count: 0, notFinite: left, x: [], y: [], domain: [0, 1], outside: 0, statistics: null, scale: 1 };
     const { library } = this;
     const batch = library.Batch.padded(1, finite.length, new Uint8Array(finite.length).fill(1));
     const level = (/** @type {number} */ share) => library.quantileF64(batch, finite, share);
@@ -237,5 +237,5 @@ function bars(values, from, to) {
     if (value < from || value > to) outside += 1;
     else y[Math.max(0, Math.min(bins - 1, Math.floor((value - start) / width)))] += 1;
   }
-  return { x: y.map((_, i) => start + (i + 0.5) * width), y, outside };
+  return { x: y.map((_, i) => start + (i + 0.5) * width), y, outside, domain: [start, start + bins * width] };
 }

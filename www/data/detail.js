@@ -8,7 +8,7 @@ import { quantityMeaning, quantityName } from "./words.js";
 
 /**
  * @param {HTMLElement} container
- * @param {import("./page.js").Loaded} data
+ * @param {import("./types.js").Loaded} data
  * @param {{ sequence: number, token: number }} at
  * @param {{ open: () => void, text: () => void }} handlers
  */
@@ -19,7 +19,7 @@ export function drawDetail(container, data, at, { open, text }) {
   const group = data.groupNames[data.group[at.sequence]];
   const pairs = data.keys.map((key) => html("div", {}, html("dt", { title: quantityMeaning(key) }, quantityName(key)), html("dd", { "data-detail": key }, full(data.columns[key][slot]))));
   const facts = [
-    t("data.detail.place", { sequence: at.sequence + 1, place: data.place[at.sequence], kind: t(`data.place.${data.kind}`) }),
+    t("data.detail.place", { sequence: at.sequence + 1, place: t(`data.place.${data.kind}`, { place: data.place[at.sequence] }) }),
     Number.isNaN(data.step[at.sequence]) ? "" : t("data.detail.step", { step: data.step[at.sequence] }),
     group === undefined ? "" : t("data.detail.group", { group }),
     data.scored[at.sequence] === 1 ? t("data.detail.score", { score: full(data.score[at.sequence]) }) : "",

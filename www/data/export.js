@@ -3,7 +3,7 @@
 import { fileName } from "./fields.js";
 import { textOf } from "./flow.js";
 
-/** @typedef {import("./page.js").Loaded} Loaded */
+/** @typedef {import("./types.js").Loaded} Loaded */
 
 /** Every digit, in the words of Python for what is not finite. @param {number} x */
 const digits = (x) => (Number.isNaN(x) ? "NaN" : x === Infinity ? "Infinity" : x === -Infinity ? "-Infinity" : Object.is(x, -0) ? "-0.0" : String(x));

@@ -8,7 +8,7 @@ import { quantityName } from "./words.js";
 /** A page of text; longer responses are turned page by page. */
 export const PAGE = 600;
 
-/** @typedef {import("./page.js").Loaded} Loaded */
+/** @typedef {import("./types.js").Loaded} Loaded */
 
 /** What a token reads like. @param {Loaded} data @param {number} slot */
 export function textOf(data, slot) {

@@ -6,55 +6,23 @@ import { short } from "../parts/format.js";
 import { PlotView } from "../parts/plot.js";
 import { drawAbout, drawLint } from "./about.js";
 import { numberCell } from "./cells.js";
-import { Client, Refused } from "./client.js";
+import { Refused } from "./client.js";
 import { Controls } from "./controls.js";
 import { drawDetail } from "./detail.js";
 import { toCsv, toJsonLines } from "./export.js";
 import { drawFlow } from "./flow.js";
 import { Intake } from "./intake.js";
+import { Loader } from "./loader.js";
 import { Rows } from "./rows.js";
-import { contentOf, initial, readState, sourceOf } from "./state.js";
+import { initial, readState, sourceOf } from "./state.js";
 import { tokenTable, sequenceTable } from "./tables.js";
 import { chainState } from "./to-chain.js";
 import { faultText, quantityMeaning, quantityName } from "./words.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./words.js").Finding} Finding */
 
-/**
- * @typedef {object} Loaded what the worker told of a file
- * @property {string} key under which the worker has it
- * @property {string} name
- * @property {string} settings with which it was computed
- * @property {"json" | "jsonl" | "csv"} kind
- * @property {string[]} passedOver
- * @property {number} tokens
- * @property {number} sequences
- * @property {number} kept
- * @property {number[]} steps
- * @property {Uint32Array} place
- * @property {Float64Array} step
- * @property {Float64Array} score
- * @property {Uint8Array} scored
- * @property {Uint32Array} group
- * @property {string[]} groupNames
- * @property {Uint32Array} prompt
- * @property {string[]} prompts
- * @property {Uint32Array} offsets
- * @property {Uint8Array} keep
- * @property {Uint32Array} sequence
- * @property {Uint32Array} token
- * @property {string} text
- * @property {Uint32Array} textEnds
- * @property {string[]} fields
- * @property {string[]} keys
- * @property {Record<string, Float64Array>} columns
- * @property {Record<string, Float64Array>} means
- * @property {{ quantity: string, message: string }[]} refusals
- * @property {{ counts: Record<string, number>, findings: Finding[] } | null} lint
- */
-
-/** @typedef {{ count: number, notFinite: number, outside: number, scale: number, x: number[], y: number[], statistics: { mean: number, deviation: number, low: number, median: number, high: number } | null }} Histogram */
+/** @typedef {import("./types.js").Loaded} Loaded */
+/** @typedef {import("./types.js").Histogram} Histogram */
 
 const PREFERRED = ["advantages", "gaeAdvantage", "groupAdvantage", "kl", "ratio"];
 
@@ -65,9 +33,7 @@ class DataPage {
    */
   constructor(container, context) {
     this.context = context;
-    this.client = new Client();
-    /** @type {Map<string, Loaded>} by what a state says of its data; the newest last */
-    this.cache = new Map();
+    this.loader = new Loader((progress) => this.intake.progress(progress));
     /** @type {Loaded | null} what is shown */
     this.data = null;
     /** @type {{ query: string, order: Uint32Array } | null} */
@@ -77,7 +43,6 @@ class DataPage {
     /** counts drawings, so that a late answer does not cover a newer one */
     this.turn = 0;
     this.allFindings = false;
-    this.loads = 0;
 
     this.intake = new Intake(container, { take: (name, data) => this.take(name, data), sample: () => this.take("sample.jsonl", ""), stop: () => this.stop() });
     this.controls = new Controls({ get: () => context.state(), set: (next, continued) => context.change(next, continued) });
@@ -94,14 +59,9 @@ class DataPage {
     this.detail = html("section", { class: "data-detail", "aria-live": "polite", id: "data-detail" });
     this.results = html("div", { class: "data-results", id: "data-results", hidden: true },
       html("div", { class: "data-top" }, this.about, this.lint), this.controls.numbers, this.controls.shown,
-      html("div", { class: "data-main" }, html("div", { class: "data-left" }, this.tableArea, this.flow), html("div", { class: "data-right" }, this.detail, this.figure)));
+      html("div", { class: "data-main" }, html("div", { class: "data-left" }, this.tableArea, this.flow), this.detail, this.figure));
     container.append(this.intro, this.intake.element, this.results);
     this.rows = new Rows(this.tableArea, { sort: (key) => this.sort(key), choose: (row) => this.chooseRow(row) });
-  }
-
-  /** @param {State} state */
-  static dataKey(state) {
-    return JSON.stringify([state.source, state.scoreName]);
   }
 
   /**
@@ -117,11 +77,11 @@ class DataPage {
     }
     const state = /** @type {State} */ (this.context.state());
     try {
-      const { loaded, content } = await this.load(name, data, "", state.settings);
+      const { loaded, content } = await this.loader.load(name, data, "", state.settings);
       const now = /** @type {State} */ (this.context.state());
       const source = sample ? /** @type {const} */ ({ kind: "sample" }) : sourceOf(name, data, content ?? undefined);
       const next = { ...initial(), settings: now.settings, source, view: loaded.tokens === 0 ? /** @type {const} */ ("sequences") : now.view };
-      this.remember(DataPage.dataKey(next), loaded);
+      this.loader.remember(next, loaded);
       this.allFindings = false;
       this.intake.say(source.kind === "memory" ? [{ text: t("data.notInLink", { name: name || t("data.pasted") }), bad: false }] : []);
       this.context.change(next);
@@ -130,53 +90,17 @@ class DataPage {
     }
   }
 
-  /**
-   * @param {string} name
-   * @param {Blob | string} data
-   * @param {string} scoreName
-   * @param {State["settings"]} settings
-   */
-  async load(name, data, scoreName, settings) {
-    // a new file is wanted more than the one before it
-    if (this.loading) this.client.stop();
-    this.loads += 1;
-    const key = String(this.loads);
-    this.loading = key;
-    try {
-      const { content, ...told } = await this.client.ask("load", { key, name, data, scoreName, settings }, (progress) => this.intake.progress(progress));
-      return { loaded: /** @type {Loaded} */ ({ ...told, key, name, settings: JSON.stringify(settings) }), content: /** @type {string | null} */ (content) };
-    } finally {
-      if (this.loading === key) {
-        this.loading = "";
-        this.intake.progress(null);
-      }
-    }
-  }
-
-  /** @param {string} dataKey @param {Loaded} loaded */
-  remember(dataKey, loaded) {
-    this.cache.delete(dataKey);
-    this.cache.set(dataKey, loaded);
-    for (const old of [...this.cache.keys()].slice(0, -2)) this.cache.delete(old);
-  }
-
   /** @param {string} name @param {unknown} error */
   failed(name, error) {
     if (!(error instanceof Refused)) throw error;
     const { code } = error.fault;
-    if (code === "stopped" && this.loading) return;
+    // stopped for the sake of another file
+    if (code === "stopped" && this.loader.loading !== "") return;
     this.intake.say([{ text: faultText(name, error.fault), bad: code !== "stopped" }]);
-    // a worker that ended took its data along
-    if (["stopped", "gone", "internal"].includes(code) && this.client.worker === null) {
-      this.cache.clear();
-      if (this.data) this.data.key = "";
-    }
   }
 
   stop() {
-    this.client.stop();
-    this.cache.clear();
-    this.data = null;
+    this.loader.stop();
     this.draw(this.context.state(), false);
   }
 
@@ -185,9 +109,17 @@ class DataPage {
     if (anew) this.build();
     this.turn += 1;
     this.show(state, this.turn).catch((error) => {
-      if (error instanceof Refused && ["stopped", "gone"].includes(error.fault.code)) return;
-      this.failed(this.data?.name ?? "", error);
+      const code = error instanceof Refused ? error.fault.code : "";
+      if (code === "stopped") return;
+      // the worker has let go of it: read again
+      if (code === "gone") this.reload();
+      else this.failed(this.data?.name ?? "", error);
     });
+  }
+
+  reload() {
+    this.loader.cache.clear();
+    this.draw(this.context.state(), false);
   }
 
   build() {
@@ -202,15 +134,15 @@ class DataPage {
    * @param {number} turn
    */
   async show(state, turn) {
-    const data = await this.wanted(state);
+    const data = await this.loader.wanted(state);
+    if (data === "lost") this.intake.say([{ text: t("data.lost", { name: state.source?.kind === "memory" ? state.source.name : "" }), bad: true }]);
     if (turn !== this.turn) return;
-    this.results.hidden = data === null;
-    this.data = data;
-    if (!data) return;
+    this.data = data === "lost" ? null : data;
+    this.results.hidden = this.data === null;
+    if (data === null || data === "lost") return;
     const settings = JSON.stringify(state.settings);
     if (data.settings !== settings) {
-      const told = await this.client.ask("compute", { key: data.key, settings: state.settings }, (progress) => this.intake.progress(progress));
-      this.intake.progress(null);
+      const told = await this.loader.ask("compute", { key: data.key, settings: state.settings });
       Object.assign(data, told, { settings });
       if (turn !== this.turn) return;
     }
@@ -218,37 +150,17 @@ class DataPage {
     const view = state.view === "sequences" ? "sequences" : "tokens";
     const query = JSON.stringify([data.key, settings, view, state.filter, state.sort]);
     if (this.ordered?.query !== query) {
-      const { order } = await this.client.ask("order", { key: data.key, view, filter: state.filter, sort: state.sort });
+      const { order } = await this.loader.ask("order", { key: data.key, view, filter: state.filter, sort: state.sort });
       if (turn !== this.turn) return;
       this.ordered = { query, order };
     }
     const count = JSON.stringify([data.key, settings, state.filter, colour]);
     if (this.counted?.query !== count) {
-      const result = colour === "" ? null : await this.client.ask("histogram", { key: data.key, quantity: colour, filter: state.filter });
+      const result = colour === "" ? null : await this.loader.ask("histogram", { key: data.key, quantity: colour, filter: state.filter });
       if (turn !== this.turn) return;
       this.counted = { query: count, result };
     }
     this.paint(state, data, colour);
-  }
-
-  /**
-   * The data of a state: as it is known, or read again.
-   * @param {State} state
-   * @returns {Promise<Loaded | null>}
-   */
-  async wanted(state) {
-    if (!state.source) return null;
-    const dataKey = DataPage.dataKey(state);
-    const known = this.cache.get(dataKey);
-    if (known) return known;
-    const content = contentOf(state.source);
-    if (!content) {
-      this.intake.say([{ text: t("data.lost", { name: state.source.kind === "memory" ? state.source.name : "" }), bad: true }]);
-      return null;
-    }
-    const { loaded } = await this.load(content.name, content.data, state.scoreName, state.settings);
-    this.remember(dataKey, loaded);
-    return loaded;
   }
 
   /** @param {State} state @param {Loaded} data */
@@ -276,12 +188,12 @@ class DataPage {
       });
     } else {
       const table = state.view === "sequences" ? sequenceTable : tokenTable;
-      this.rows.draw(table(data, state, order, at, (key, value) => numberCell(key, value, key === colour ? scale : null)));
+      this.rows.draw(table(data, state, order, at, colour, (key, value) => numberCell(key, value, key === colour ? scale : null)));
       if (this.following) this.follow();
     }
     this.drawFigure(colour, histogram);
-    this.detail.hidden = at === null;
-    if (at) drawDetail(this.detail, data, at, { open: () => this.openChain(at), text: () => this.change({ view: "text" }) });
+    if (!at) this.detail.replaceChildren(html("p", { class: "quiet" }, t("data.detail.none")));
+    else drawDetail(this.detail, data, at, { open: () => this.openChain(at), text: () => this.change({ view: "text" }) });
   }
 
   /** The token looked at, if the data has it. @param {State} state @param {Loaded} data */
@@ -302,7 +214,7 @@ class DataPage {
     if (histogram.notFinite > 0) notes.push(t("data.histogram.notFinite", { count: histogram.notFinite }));
     this.figureNote.textContent = notes.join(" ");
     this.plot.draw({
-      label: t("data.histogram.label", { name }), x: { label: name }, y: { label: t("data.histogram.count") },
+      label: t("data.histogram.label", { name }), x: { label: name, domain: histogram.domain }, y: { label: t("data.histogram.count") },
       series: [{ id: "count", name: t("data.histogram.count"), x: histogram.x, y: histogram.y, kind: "bars" }], marks: [{ x: mean, text: t("data.histogram.mean") }],
     });
   }

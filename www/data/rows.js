@@ -7,7 +7,7 @@ import { html } from "../parts/dom.js";
 /**
  * @typedef {object} Table
  * @property {string} label
- * @property {{ key: string, name: string, title: string, wide?: boolean }[]} columns
+ * @property {{ key: string, name: string, title: string, wide?: boolean, narrow?: boolean }[]} columns
  * @property {number} count
  * @property {{ key: string, descending: boolean }} sort
  * @property {(row: number, key: string) => Cell} cell
@@ -51,7 +51,7 @@ export class Rows {
     this.element.setAttribute("aria-label", table.label);
     this.element.setAttribute("aria-rowcount", String(table.count + 1));
     this.element.setAttribute("aria-colcount", String(table.columns.length));
-    this.element.style.setProperty("--columns", table.columns.map(({ wide }) => (wide ? "minmax(7rem, 12rem)" : "6.4rem")).join(" "));
+    this.element.style.setProperty("--columns", table.columns.map(widthOf).join(" "));
     this.body.style.setProperty("height", `${table.count * HEIGHT}px`);
     this.active = Math.max(0, Math.min(table.chosen >= 0 ? table.chosen : this.active, table.count - 1));
     this.drawHead(table);
@@ -66,11 +66,11 @@ export class Rows {
     if (headings === this.headings) return;
     const focused = this.head.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.key : undefined;
     this.headings = headings;
-    const cells = table.columns.map(({ key, name, title }, index) => {
+    const cells = table.columns.map(({ key, name, title, wide }, index) => {
       const sorted = key === table.sort.key;
       const arrow = sorted ? (table.sort.descending ? " ↓" : " ↑") : "";
       const button = html("button", { type: "button", class: "sorter", title, "data-key": key, onclick: () => this.handlers.sort(key) }, name, html("span", { "aria-hidden": "true" }, arrow));
-      return html("div", { role: "columnheader", "aria-colindex": index + 1, "aria-sort": sorted ? (table.sort.descending ? "descending" : "ascending") : "none" }, button);
+      return html("div", { role: "columnheader", class: wide ? "wide" : null, "aria-colindex": index + 1, "aria-sort": sorted ? (table.sort.descending ? "descending" : "ascending") : "none" }, button);
     });
     this.head.replaceChildren(html("div", { role: "row", class: "rows-row", "aria-rowindex": 1 }, ...cells));
     if (focused) /** @type {HTMLElement | null} */ (this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
@@ -147,4 +147,10 @@ export class Rows {
     else return;
     event.preventDefault();
   }
+}
+
+/** As wide as its name, and at least as its numbers. @param {Table["columns"][number]} column */
+function widthOf({ name, wide, narrow }) {
+  const letters = [...name].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 1 : 0.56), 1.9);
+  return `${Math.max(wide ? 8 : narrow ? 3.6 : 6.2, letters).toFixed(1)}rem`;
 }

@@ -5,7 +5,7 @@ import { short } from "../parts/format.js";
 import { textOf, visible } from "./flow.js";
 import { quantityMeaning, quantityName } from "./words.js";
 
-/** @typedef {import("./page.js").Loaded} Loaded */
+/** @typedef {import("./types.js").Loaded} Loaded */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./cells.js").Cell} Cell */
 
@@ -13,7 +13,9 @@ import { quantityMeaning, quantityName } from "./words.js";
 const plain = (text) => ({ text: String(text), tone: "", strength: 0 });
 
 /** @param {string} key */
-const heading = (key) => ({ key, name: t(`data.column.${key}`), title: t(`data.columnTitle.${key}`) });
+const heading = (key) => ({ key, name: t(`data.column.${key}`), title: t(`data.columnTitle.${key}`), narrow: true });
+/** @param {Loaded} data @param {State} state @param {string} colour */
+const shown = (data, state, colour) => [colour, ...data.keys.filter((key) => key !== colour)].filter((key) => key !== "" && !state.hidden.includes(key));
 /** @param {string} key */
 const quantity = (key) => ({ key, name: quantityName(key), title: quantityMeaning(key) });
 
@@ -22,13 +24,14 @@ const quantity = (key) => ({ key, name: quantityName(key), title: quantityMeanin
  * @param {State} state
  * @param {Uint32Array} order
  * @param {{ sequence: number, token: number } | null} at
+ * @param {string} colour the quantity that is coloured; it comes first, where it is seen
  * @param {(key: string, value: number) => Cell} number
  * @returns {import("./rows.js").Table}
  */
-export function tokenTable(data, state, order, at, number) {
+export function tokenTable(data, state, order, at, colour, number) {
   const columns = [
     heading("sequence"), heading("token"), ...(data.text.length > 0 ? [{ ...heading("text"), wide: true }] : []), heading("kept"),
-    ...data.keys.filter((key) => !state.hidden.includes(key)).map(quantity),
+    ...shown(data, state, colour).map(quantity),
   ];
   const slot = at ? data.offsets[at.sequence] + at.token : -1;
   return {
@@ -56,13 +59,14 @@ export function tokenTable(data, state, order, at, number) {
  * @param {State} state
  * @param {Uint32Array} order
  * @param {{ sequence: number, token: number } | null} at
+ * @param {string} colour the quantity that is coloured; it comes first, where it is seen
  * @param {(key: string, value: number) => Cell} number
  * @returns {import("./rows.js").Table}
  */
-export function sequenceTable(data, state, order, at, number) {
+export function sequenceTable(data, state, order, at, colour, number) {
   const columns = [
     heading("sequence"), heading("place"), ...(data.steps.length > 0 ? [heading("step")] : []), ...(data.groupNames.length > 0 ? [{ ...heading("group"), wide: true }] : []),
-    heading("length"), ...(data.scored.includes(1) ? [heading("score")] : []), ...data.keys.filter((key) => !state.hidden.includes(key)).map(quantity),
+    heading("length"), ...(data.scored.includes(1) ? [heading("score")] : []), ...shown(data, state, colour).map(quantity),
   ];
   return {
     label: t("data.table.sequences", { count: order.length }),

@@ -7,7 +7,7 @@ import { textOf } from "./flow.js";
 const MOST = 200;
 
 /**
- * @param {import("./page.js").Loaded} data
+ * @param {import("./types.js").Loaded} data
  * @param {{ sequence: number, token: number }} at
  * @param {import("./state.js").Settings} settings
  * @returns {any} null where the chain cannot show it

@@ -40,7 +40,7 @@ export function findingText({ rule, field, numbers, spoilt, token }) {
   let text = t(`data.lint.${rule}${rule === "not-a-number" && !field ? ".score" : ""}`, values);
   if (numbers.more > 0) text += t("data.lint.more", { more: numbers.more });
   const after = Object.entries(spoilt ?? {}).map(([column, count]) => `${fileName(column)} (${count})`);
-  if (after.length > 0) text += t("data.lint.spoilt", { fields: after.join(t("data.comma")) });
+  if (after.length > 0) text += t("data.lint.spoilt", { fields: after.join(t("data.list")) });
   return text;
 }
 

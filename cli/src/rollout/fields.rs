@@ -40,19 +40,28 @@ use Column::{
 
 /// Our name first, then those of others.
 pub(crate) const NAMES: [(Field, &[&str]); 24] = [
-    (Field::Column(LogProbs), &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps"]),
+    (
+        Field::Column(LogProbs),
+        &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps", "trainer_logprobs"],
+    ),
     (Field::Column(OldLogProbs), &["old_log_probs", "old_logprobs", "old_log_prob", "old_per_token_logps"]),
     (Field::Column(RefLogProbs), &["ref_log_probs", "ref_logprobs", "ref_log_prob", "ref_per_token_logps"]),
     (
         Field::Column(RolloutLogProbs),
-        &["rollout_log_probs", "rollout_logprobs", "sampling_log_probs", "sampling_per_token_logps"],
+        &[
+            "rollout_log_probs",
+            "rollout_logprobs",
+            "sampling_log_probs",
+            "sampling_per_token_logps",
+            "inference_logprobs",
+        ],
     ),
     (Field::Column(Advantages), &["advantages", "advantage"]),
     (Field::Column(Returns), &["returns"]),
     (Field::Column(Values), &["values"]),
     (Field::Column(Rewards), &["rewards", "token_level_rewards", "token_rewards"]),
     (Field::Column(Scores), &["token_level_scores", "token_scores"]),
-    (Field::Column(Entropies), &["entropies", "token_entropies"]),
+    (Field::Column(Entropies), &["entropies", "token_entropies", "entropy"]),
     (Field::Column(OldEntropies), &["old_entropies", "entropys"]),
     (Field::Column(Predictions), &["predictions", "new_values", "vpreds"]),
     (Field::Mask, &["mask", "response_mask", "loss_mask", "completion_mask", "action_mask"]),
