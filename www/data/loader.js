@@ -20,6 +20,8 @@ export class Loader {
     /** the number of the load under way, "" for none */
     this.loading = "";
     this.loads = 0;
+    /** whether what is under way is the data of the state, not another file */
+    this.restoring = false;
   }
 
   /**
@@ -33,10 +35,7 @@ export class Loader {
     this.loads += 1;
     const key = String(this.loads);
     // a new file is wanted more than the one before it
-    if (this.loading !== "") {
-      this.loading = key;
-      this.stop();
-    }
+    if (this.loading !== "") this.stop();
     this.loading = key;
     try {
       const { content, ...told } = await this.client.ask("load", { key, name, data, scoreName, settings }, this.progress);
@@ -63,6 +62,8 @@ export class Loader {
 
   /** The worker ends, and takes its data along. */
   stop() {
+    this.loading = "";
+    this.progress(null);
     this.cache.clear();
     this.client.stop();
   }
@@ -88,8 +89,13 @@ export class Loader {
     if (known) return known;
     const content = contentOf(state.source);
     if (!content) return "lost";
-    const { loaded } = await this.load(content.name, content.data, state.scoreName, state.settings);
-    this.remember(state, loaded);
-    return loaded;
+    this.restoring = true;
+    try {
+      const { loaded } = await this.load(content.name, content.data, state.scoreName, state.settings);
+      this.remember(state, loaded);
+      return loaded;
+    } finally {
+      this.restoring = false;
+    }
   }
 }

@@ -94,14 +94,17 @@ class DataPage {
   failed(name, error) {
     if (!(error instanceof Refused)) throw error;
     const { code } = error.fault;
-    // stopped for the sake of another file
-    if (code === "stopped" && this.loader.loading !== "") return;
-    this.intake.say([{ text: faultText(name, error.fault), bad: code !== "stopped" }]);
+    // by the reader, who was told, or for the sake of another file
+    if (code === "stopped") return;
+    this.intake.say([{ text: faultText(name, error.fault), bad: true }]);
   }
 
   stop() {
+    const { restoring } = this.loader;
     this.loader.stop();
-    this.draw(this.context.state(), false);
+    this.intake.say([{ text: t("data.fault.stopped"), bad: false }]);
+    // what was shown is read again, unless that is what was stopped
+    if (!restoring) this.draw(this.context.state(), false);
   }
 
   /** @param {State} state @param {boolean} anew */

@@ -16,7 +16,7 @@ import { html } from "../parts/dom.js";
  */
 
 const HEIGHT = 28;
-const MARGIN = 12;
+const MARGIN = 5;
 
 export class Rows {
   /**
