@@ -51,15 +51,12 @@ fn lint(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
     let sequences = batch.sequences();
     let mut columns: [Option<Vec<f64>>; COLUMNS] = [const { None }; COLUMNS];
     for (column, key) in columns.iter_mut().zip(KEYS) {
-        *column = fitting(key, input.optional_array(key)?, batch.tokens())?;
+        *column = numbers_of(&input, key, batch.tokens())?;
     }
-    let scores = fitting("scores", input.optional_array::<f64>("scores")?, sequences)?;
-    let flag_list = |key: &'static str| match input.get(key)? {
-        value if value.is_undefined() => Ok(None),
-        value => fitting(key, Some(flags(key, &value)?), sequences),
-    };
-    let (scored, first_update) = (flag_list("scored")?, flag_list("firstUpdate")?);
-    let ids = fitting("groups", input.optional_array::<u32>("groups")?, sequences)?;
+    let scores = numbers_of(&input, "scores", sequences)?;
+    let (scored, first_update) = (flags_of(&input, "scored", sequences)?, flags_of(&input, "firstUpdate", sequences)?);
+    let ids = input.optional_array::<u32>("groups")?;
+    fits("groups", ids.as_ref().map(Vec::len), sequences)?;
     let mut report = Report { limit: config.size_or("limit", usize::MAX)?, counts: [0; RULES], findings: Array::new() };
     // by id; each with its first sequence
     let mut groups: Vec<Option<(usize, Group)>> = zeros(if ids.is_some() { sequences } else { 0 })?;
@@ -86,8 +83,6 @@ fn lint(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
             },
         }
     }
-    // in the order of their first sequences, whatever the ids
-    groups.sort_unstable_by_key(|group| group.map(|(first, _)| first));
     for (first, group) in groups.into_iter().flatten() {
         let mut refused = Ok(());
         group.judge(options.tolerance, &mut |finding| {
@@ -106,11 +101,29 @@ fn of<T: Copy>(list: &Option<Vec<T>>, row: usize) -> Option<T> {
     list.as_ref().and_then(|list| list.get(row)).copied()
 }
 
-/// The list, if it is as long as it must be.
-fn fitting<T>(what: &'static str, list: Option<Vec<T>>, expected: usize) -> Result<Option<Vec<T>>> {
-    match &list {
-        Some(list) if list.len() != expected => Err(Error::Length { what, expected, got: list.len() }.into()),
-        _ => Ok(list),
+#[inline(never)]
+fn numbers_of(input: &Fields<'_>, key: &'static str, expected: usize) -> Result<Option<Vec<f64>>> {
+    let list = input.optional_array::<f64>(key)?;
+    fits(key, list.as_ref().map(Vec::len), expected)?;
+    Ok(list)
+}
+
+#[inline(never)]
+fn flags_of(input: &Fields<'_>, key: &'static str, expected: usize) -> Result<Option<Vec<bool>>> {
+    let value = input.get(key)?;
+    if value.is_undefined() {
+        return Ok(None);
+    }
+    let list = flags(key, &value)?;
+    fits(key, Some(list.len()), expected)?;
+    Ok(Some(list))
+}
+
+/// Whether a list is as long as it must be, if it is there.
+fn fits(what: &'static str, len: Option<usize>, expected: usize) -> Result<()> {
+    match len {
+        Some(got) if got != expected => Err(Error::Length { what, expected, got }.into()),
+        _ => Ok(()),
     }
 }
 

@@ -50,7 +50,7 @@ export interface LintFinding {
 export interface LintReport {
   /** How often each rule was broken. */
   counts: Record<LintRule, number>;
-  /** The faults: those of each sequence, then those of groups. */
+  /** The faults: those of each sequence, then those of groups, in the order of their ids. */
   findings: LintFinding[];
 }
 

@@ -44,6 +44,7 @@ export class Controls {
     this.shown = html("div", { class: "controls", id: "data-shown" });
     /** @type {Map<string, import("../parts/fields.js").NumberField>} */
     this.fields = new Map();
+    this.drawnFor = "";
   }
 
   /** @param {Partial<State["settings"]>} settings @param {boolean} [continued] */

@@ -4,15 +4,17 @@ import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { full } from "../parts/format.js";
 import { textOf, visible } from "./flow.js";
+import { fitsChain, samplesOf } from "./to-chain.js";
 import { quantityMeaning, quantityName } from "./words.js";
 
 /**
  * @param {HTMLElement} container
  * @param {import("./types.js").Loaded} data
  * @param {{ sequence: number, token: number }} at
- * @param {{ open: () => void, text: () => void }} handlers
+ * @param {{ open: (sequences: number[]) => void, text: () => void }} handlers
  */
 export function drawDetail(container, data, at, { open, text }) {
+  const samples = samplesOf(data, at.sequence);
   const slot = data.offsets[at.sequence] + at.token;
   const word = textOf(data, slot);
   const kept = data.keep[slot] === 1;
@@ -30,7 +32,8 @@ export function drawDetail(container, data, at, { open, text }) {
     html("p", { class: "quiet" }, facts.join(t("data.comma"))),
     html("dl", { class: "numbers" }, ...pairs),
     html("p", { class: "buttons" },
-      html("button", { type: "button", id: "data-open-chain", onclick: open }, t("data.detail.open")),
+      html("button", { type: "button", id: "data-open-chain", onclick: () => open([at.sequence]) }, t("data.detail.open")),
+      ...(samples.length > 1 && fitsChain(data, samples) ? [html("button", { type: "button", id: "data-open-group", onclick: () => open(samples) }, t("data.detail.openGroup", { count: samples.length }))] : []),
       html("button", { type: "button", id: "data-show-text", onclick: text }, t("data.detail.text"))),
   );
 }

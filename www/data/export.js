@@ -43,6 +43,7 @@ export function toJsonLines(data) {
   const lines = [];
   for (let sequence = 0; sequence < data.sequences; sequence += 1) {
     const [start, end] = [data.offsets[sequence], data.offsets[sequence + 1]];
+    /** @type {string[]} */
     const parts = [];
     const add = (/** @type {string} */ name, /** @type {string} */ text) => parts.push(`${JSON.stringify(name)}:${text}`);
     if (!Number.isNaN(data.step[sequence])) add("step", digits(data.step[sequence]));

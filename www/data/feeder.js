@@ -33,7 +33,7 @@ export const MOST_SEQUENCES = 200_000;
 /** @returns {Part} */
 const newPart = () => ({
   offsets: [0], keep: [], texts: [], rows: [],
-  columns: /** @type {Record<Column, number[]>} */ (Object.fromEntries(COLUMNS.map((column) => [column, []]))),
+  columns: /** @type {any} */ (Object.fromEntries(COLUMNS.map((column) => [column, []]))),
 });
 
 const newRecord = () => ({
@@ -103,8 +103,8 @@ export class Feeder {
   /** A number that stands alone; under two names, the first counts. @param {Field} field @param {number} x */
   scalar(field, x) {
     const { scores, steps, groups } = this.record;
-    const known = { score: scores, step: steps, group: groups }[field.kind];
-    if (!known || known.length === 0) this.listed(field, x);
+    const known = field.kind === "score" ? scores : field.kind === "step" ? steps : field.kind === "group" ? groups : [];
+    if (known.length === 0) this.listed(field, x);
   }
 
   /** A number of a list with one entry a sequence. @param {Field} field @param {number} x */

@@ -2,7 +2,9 @@
 
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
+import { short } from "../parts/format.js";
 import { numberText, toneOf } from "./cells.js";
+import { scaleOf } from "./quantities.js";
 import { quantityName } from "./words.js";
 
 /** A page of text; longer responses are turned page by page. */
@@ -57,6 +59,7 @@ export function drawFlow(container, data, { sequence, token, colour, scale, chos
     html("p", { class: "flow-head" },
       step("before", sequence === 0, () => turn(sequence - 1)), html("span", {}, t("data.flow.sequence", { sequence: sequence + 1, count: data.sequences })), step("after", sequence + 1 >= data.sequences, () => turn(sequence + 1)),
       ...(pages > 1 ? [step("pageBefore", page === 0, () => choose((page - 1) * PAGE)), html("span", {}, t("data.flow.page", { page: page + 1, pages })), step("pageAfter", page + 1 >= pages, () => choose((page + 1) * PAGE))] : [])),
+    ...(values ? [html("p", { class: "quiet scale" }, t(`data.flow.scale.${scaleOf(colour)}`, { name: quantityName(colour), scale: short(Number(scale.toPrecision(3))) }))] : []),
     ...(prompt === "" ? [] : [html("p", { class: "quiet prompt" }, html("span", { class: "label" }, t("data.flow.prompt")), " ", prompt)]),
     end > start ? words : html("p", { class: "quiet" }, t("data.flow.empty")),
   );

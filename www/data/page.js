@@ -196,7 +196,7 @@ class DataPage {
     }
     this.drawFigure(colour, histogram);
     if (!at) this.detail.replaceChildren(html("p", { class: "quiet" }, t("data.detail.none")));
-    else drawDetail(this.detail, data, at, { open: () => this.openChain(at), text: () => this.change({ view: "text" }) });
+    else drawDetail(this.detail, data, at, { open: (sequences) => this.openChain(sequences, at.token), text: () => this.change({ view: "text" }) });
   }
 
   /** The token looked at, if the data has it. @param {State} state @param {Loaded} data */
@@ -262,10 +262,10 @@ class DataPage {
     this.rows.element.focus({ preventScroll: false });
   }
 
-  /** @param {{ sequence: number, token: number }} at */
-  openChain(at) {
+  /** @param {number[]} sequences @param {number} token */
+  openChain(sequences, token) {
     const state = /** @type {State} */ (this.context.state());
-    const next = this.data ? chainState(this.data, at, state.settings) : null;
+    const next = this.data ? chainState(this.data, sequences, token, state.settings) : null;
     if (next) this.context.open("chain", next);
     else this.intake.say([{ text: t("data.notInChain"), bad: true }]);
   }
