@@ -23,6 +23,8 @@ export class Intake {
     this.paste = html("textarea", { id: "data-paste", rows: 3, spellcheck: "false", autocomplete: "off" });
     this.bar = html("progress", { max: 1, value: 0 });
     this.busy = html("div", { class: "data-busy", hidden: true });
+    /** @type {{ text: () => string, bad: boolean }[]} */
+    this.said = [];
     this.file.addEventListener("change", () => {
       const [file] = this.file.files ?? [];
       if (file) handlers.take(file.name, file);
@@ -71,6 +73,7 @@ export class Intake {
       this.busy,
       this.messages,
     );
+    this.say(this.said);
   }
 
   /** @param {{ stage: string, share: number } | null} progress null when nothing is under way */
@@ -82,8 +85,9 @@ export class Intake {
     if (stage) stage.textContent = t(`data.stage.${progress.stage}`);
   }
 
-  /** @param {{ text: string, bad: boolean }[]} messages */
+  /** @param {{ text: () => string, bad: boolean }[]} messages texts are made when needed: the language may change */
   say(messages) {
-    this.messages.replaceChildren(...messages.map(({ text, bad }) => html("p", { class: bad ? "bad" : "quiet" }, text)));
+    this.said = messages;
+    this.messages.replaceChildren(...messages.map(({ text, bad }) => html("p", { class: bad ? "bad" : "quiet" }, text())));
   }
 }

@@ -72,7 +72,7 @@ class DataPage {
   async take(name, data) {
     const sample = name === "sample.jsonl" && data === "";
     if (!sample && typeof data === "string" && data.trim() === "") {
-      this.intake.say([{ text: t("data.nothing"), bad: true }]);
+      this.intake.say([{ text: () => t("data.nothing"), bad: true }]);
       return;
     }
     const state = /** @type {State} */ (this.context.state());
@@ -83,7 +83,7 @@ class DataPage {
       const next = { ...initial(), settings: now.settings, source, view: loaded.tokens === 0 ? /** @type {const} */ ("sequences") : now.view };
       this.loader.remember(next, loaded);
       this.allFindings = false;
-      this.intake.say(source.kind === "memory" ? [{ text: t("data.notInLink", { name: name || t("data.pasted") }), bad: false }] : []);
+      this.intake.say(source.kind === "memory" ? [{ text: () => t("data.notInLink", { name: name || t("data.pasted") }), bad: false }] : []);
       this.context.change(next);
     } catch (error) {
       this.failed(name, error);
@@ -96,13 +96,13 @@ class DataPage {
     const { code } = error.fault;
     // by the reader, who was told, or for the sake of another file
     if (code === "stopped") return;
-    this.intake.say([{ text: faultText(name, error.fault), bad: true }]);
+    this.intake.say([{ text: () => faultText(name, error.fault), bad: true }]);
   }
 
   stop() {
     const { restoring } = this.loader;
     this.loader.stop();
-    this.intake.say([{ text: t("data.fault.stopped"), bad: false }]);
+    this.intake.say([{ text: () => t("data.fault.stopped"), bad: false }]);
     // what was shown is read again, unless that is what was stopped
     if (!restoring) this.draw(this.context.state(), false);
   }
@@ -138,7 +138,7 @@ class DataPage {
    */
   async show(state, turn) {
     const data = await this.loader.wanted(state);
-    if (data === "lost") this.intake.say([{ text: t("data.lost", { name: state.source?.kind === "memory" ? state.source.name : "" }), bad: true }]);
+    if (data === "lost") this.intake.say([{ text: () => t("data.lost", { name: state.source?.kind === "memory" ? state.source.name : "" }), bad: true }]);
     if (turn !== this.turn) return;
     this.data = data === "lost" ? null : data;
     this.results.hidden = this.data === null;
@@ -267,7 +267,7 @@ class DataPage {
     const state = /** @type {State} */ (this.context.state());
     const next = this.data ? chainState(this.data, sequences, token, state.settings) : null;
     if (next) this.context.open("chain", next);
-    else this.intake.say([{ text: t("data.notInChain"), bad: true }]);
+    else this.intake.say([{ text: () => t("data.notInChain"), bad: true }]);
   }
 
   /** @returns {import("../pages.js").Export[]} */

@@ -25,7 +25,7 @@ after(() => rm(scratch, { recursive: true }));
 const module = (path) => import(pathToFileURL(join(scratch, path)).href);
 const { decode, read } = await module("data/read.js");
 const { Fault } = await module("data/fault.js");
-const { initial, readState } = await module("data/state.js");
+const { contentOf, initial, readState } = await module("data/state.js");
 const catalogues = { en: (await module("i18n/en/data.js")).default, zh: (await module("i18n/zh/data.js")).default };
 
 /** The library under Node, or null. */
@@ -155,6 +155,8 @@ test("a state from a link is checked, whatever it holds", () => {
   assert.deepEqual(odd, initial());
   const whole = { ...initial(), source: { kind: "text", name: "a.jsonl", text: "{}" }, view: "text", sort: { key: "kl", descending: true }, colour: "kl", hidden: ["kl"], at: { sequence: 3, token: 2 } };
   assert.deepEqual(readState(JSON.parse(JSON.stringify(whole))), whole);
+  // a file that stayed on another page is known by name only
+  assert.equal(contentOf(readState({ source: { kind: "memory", name: "a.jsonl", size: 5, id: "1-x" } }).source), null);
 });
 
 const close6 = (got, wanted, what) => assert.ok(Math.abs(got - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted)) || Object.is(got, wanted), `${what}: ${got} is not ${wanted}`);
@@ -301,6 +303,13 @@ for (const lang of ["en", "zh"]) {
     await page.keyboard.press("Enter");
     assert.match(await page.locator("#problem-data-gamma").textContent(), /1/);
     assert.equal(await page.locator("#field-data-gamma").inputValue(), "1");
+    // in the other language everything changes, messages too
+    await drop(page, "bad.jsonl", '{"log_probs": [-1, "x"]}');
+    await page.waitForSelector("#data-messages .bad");
+    await page.locator("#language").click();
+    const [heading, message] = lang === "en" ? ["错误检查", "bad.jsonl，第 1 行：字段 log_probs：应为数字，实际是 x"] : ["Faults", "bad.jsonl, line 1: Field log_probs: expected a number, got x"];
+    await page.waitForFunction((heading) => document.querySelector(".data-lint h2")?.textContent === heading, heading);
+    assert.equal(await page.locator("#data-messages .bad").textContent(), message);
     assert.deepEqual(problems, []);
     await close();
   });
