@@ -5,7 +5,7 @@ import { html } from "../parts/dom.js";
 
 /**
  * @typedef {object} Handlers
- * @property {(name: string, data: Blob | string) => void} take
+ * @property {(name: string, data: Blob | string, others: number) => void} take with how many other files that came with it
  * @property {() => void} sample
  * @property {() => void} stop
  */
@@ -26,8 +26,8 @@ export class Intake {
     /** @type {{ text: () => string, bad: boolean }[]} */
     this.said = [];
     this.file.addEventListener("change", () => {
-      const [file] = this.file.files ?? [];
-      if (file) handlers.take(file.name, file);
+      const [file, ...others] = this.file.files ?? [];
+      if (file) handlers.take(file.name, file, others.length);
       // the same file may be chosen again
       this.file.value = "";
     });
@@ -47,10 +47,10 @@ export class Intake {
       event.preventDefault();
       inside = 0;
       over(false);
-      const [file] = event.dataTransfer?.files ?? [];
+      const [file, ...others] = event.dataTransfer?.files ?? [];
       const text = event.dataTransfer?.getData("text/plain") ?? "";
-      if (file) handlers.take(file.name, file);
-      else if (text !== "") handlers.take("", text);
+      if (file) handlers.take(file.name, file, others.length);
+      else if (text !== "") handlers.take("", text, 0);
     });
   }
 
@@ -64,7 +64,7 @@ export class Intake {
     this.bar.setAttribute("aria-label", t("data.progress"));
     const choose = html("button", { type: "button", id: "data-choose", onclick: () => this.file.click() }, t("data.choose"));
     const sample = html("button", { type: "button", id: "data-sample", onclick: () => this.handlers.sample() }, t("data.sample"));
-    const read = html("button", { type: "button", id: "data-read", onclick: () => this.handlers.take("", this.paste.value) }, t("data.paste.read"));
+    const read = html("button", { type: "button", id: "data-read", onclick: () => this.handlers.take("", this.paste.value, 0) }, t("data.paste.read"));
     const stop = html("button", { type: "button", id: "data-stop", onclick: () => this.handlers.stop() }, t("data.stop"));
     this.busy.replaceChildren(html("span", { id: "data-stage" }), this.bar, stop);
     this.element.replaceChildren(

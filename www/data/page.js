@@ -44,7 +44,7 @@ class DataPage {
     this.turn = 0;
     this.allFindings = false;
 
-    this.intake = new Intake(container, { take: (name, data) => this.take(name, data), sample: () => this.take("sample.jsonl", ""), stop: () => this.stop() });
+    this.intake = new Intake(container, { take: (name, data, others) => this.take(name, data, others), sample: () => this.take("sample.jsonl", "", 0), stop: () => this.stop() });
     this.controls = new Controls({ get: () => context.state(), set: (next, continued) => context.change(next, continued) });
     this.intro = html("div", { class: "intro" });
     this.about = html("section", { class: "data-about", "aria-live": "polite" });
@@ -68,8 +68,9 @@ class DataPage {
    * Reads what was dropped, chosen or pasted. Only if it can be read does the state change.
    * @param {string} name
    * @param {Blob | string} data
+   * @param {number} others
    */
-  async take(name, data) {
+  async take(name, data, others) {
     const sample = name === "sample.jsonl" && data === "";
     if (!sample && typeof data === "string" && data.trim() === "") {
       this.intake.say([{ text: () => t("data.nothing"), bad: true }]);
@@ -83,7 +84,10 @@ class DataPage {
       const next = { ...initial(), settings: now.settings, source, view: loaded.tokens === 0 ? /** @type {const} */ ("sequences") : now.view };
       this.loader.remember(next, loaded);
       this.allFindings = false;
-      this.intake.say(source.kind === "memory" ? [{ text: () => t("data.notInLink", { name: name || t("data.pasted") }), bad: false }] : []);
+      this.intake.say([
+        ...(others > 0 ? [{ text: () => t("data.onlyFirst", { name }), bad: false }] : []),
+        ...(source.kind === "memory" ? [{ text: () => t("data.notInLink", { name: name || t("data.pasted") }), bad: false }] : []),
+      ]);
       this.context.change(next);
     } catch (error) {
       this.failed(name, error);

@@ -152,5 +152,5 @@ export class Rows {
 /** As wide as its name, and at least as its numbers. @param {Table["columns"][number]} column */
 function widthOf({ name, wide, narrow }) {
   const letters = [...name].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 1 : 0.56), 1.9);
-  return `${Math.max(wide ? 8 : narrow ? 3.6 : 6.2, letters).toFixed(1)}rem`;
+  return `${Math.max(wide ? 6.6 : narrow ? 3.2 : 6.2, letters).toFixed(1)}rem`;
 }

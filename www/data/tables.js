@@ -29,9 +29,12 @@ const quantity = (key) => ({ key, name: quantityName(key), title: quantityMeanin
  * @returns {import("./rows.js").Table}
  */
 export function tokenTable(data, state, order, at, colour, number) {
+  const quantities = shown(data, state, colour);
+  // what is coloured stands beside the token, also on a phone
+  const [first, rest] = [quantities.filter((key) => key === colour), quantities.filter((key) => key !== colour)];
   const columns = [
-    heading("sequence"), heading("token"), ...(data.text.length > 0 ? [{ ...heading("text"), wide: true }] : []), heading("kept"),
-    ...shown(data, state, colour).map(quantity),
+    heading("sequence"), heading("token"), ...(data.text.length > 0 ? [{ ...heading("text"), wide: true }] : []),
+    ...first.map(quantity), heading("kept"), ...rest.map(quantity),
   ];
   const slot = at ? data.offsets[at.sequence] + at.token : -1;
   return {

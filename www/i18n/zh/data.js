@@ -15,6 +15,7 @@ export default {
   "data.pasted": "粘贴的文本",
   "data.nothing": "还没有内容可读：请先粘贴文本。",
   "data.notInLink": "{name} 超过 20 KB，分享链接只带本页的设置，不带数据。",
+  "data.onlyFirst": "一次读一个文件：已读取 {name}。多个训练步可以放进同一个 JSON Lines 文件。",
   "data.lost": "链接里没有 {name} 的数据，因为它太大。重新拖入文件即可查看。",
   "data.notInChain": "链条页无法显示这条序列。",
   "data.comma": "，",
