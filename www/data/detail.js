@@ -11,7 +11,7 @@ import { quantityMeaning, quantityName } from "./words.js";
  * @param {HTMLElement} container
  * @param {import("./types.js").Loaded} data
  * @param {{ sequence: number, token: number }} at
- * @param {{ open: (sequences: number[]) => void, text: () => void }} handlers
+ * @param {{ open: (sequences: number[]) => void, text: (() => void) | null }} handlers `text` where it is not shown already
  */
 export function drawDetail(container, data, at, { open, text }) {
   const samples = samplesOf(data, at.sequence);
@@ -34,6 +34,6 @@ export function drawDetail(container, data, at, { open, text }) {
     html("p", { class: "buttons" },
       html("button", { type: "button", id: "data-open-chain", onclick: () => open([at.sequence]) }, t("data.detail.open")),
       ...(samples.length > 1 && fitsChain(data, samples) ? [html("button", { type: "button", id: "data-open-group", onclick: () => open(samples) }, t("data.detail.openGroup", { count: samples.length }))] : []),
-      html("button", { type: "button", id: "data-show-text", onclick: text }, t("data.detail.text"))),
+      ...(text ? [html("button", { type: "button", id: "data-show-text", onclick: text }, t("data.detail.text"))] : [])),
   );
 }

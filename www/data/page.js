@@ -200,7 +200,7 @@ class DataPage {
     }
     this.drawFigure(colour, histogram);
     if (!at) this.detail.replaceChildren(html("p", { class: "quiet" }, t("data.detail.none")));
-    else drawDetail(this.detail, data, at, { open: (sequences) => this.openChain(sequences, at.token), text: () => this.change({ view: "text" }) });
+    else drawDetail(this.detail, data, at, { open: (sequences) => this.openChain(sequences, at.token), text: text ? null : () => this.change({ view: "text" }) });
   }
 
   /** The token looked at, if the data has it. @param {State} state @param {Loaded} data */
