@@ -12,7 +12,7 @@ import { html } from "../parts/dom.js";
 
 export class Intake {
   /**
-   * @param {HTMLElement} page everything of it takes drops
+   * @param {HTMLElement} page while it is shown, the whole window takes drops: beside it the browser would leave for the file
    * @param {Handlers} handlers
    */
   constructor(page, handlers) {
@@ -33,21 +33,26 @@ export class Intake {
     });
     let inside = 0;
     const over = (/** @type {boolean} */ on) => this.element.classList.toggle("over", on);
-    page.addEventListener("dragenter", (event) => {
+    const listen = (/** @type {"dragenter" | "dragleave" | "dragover" | "drop"} */ type, /** @type {(event: DragEvent) => void} */ work) => document.addEventListener(type, (event) => {
+      if (!page.hidden) work(event);
+    });
+    listen("dragenter", (event) => {
       event.preventDefault();
       inside += 1;
       over(true);
     });
-    page.addEventListener("dragleave", () => {
+    listen("dragleave", () => {
       inside -= 1;
       if (inside <= 0) over(false);
     });
-    page.addEventListener("dragover", (event) => event.preventDefault());
-    page.addEventListener("drop", (event) => {
-      event.preventDefault();
+    listen("dragover", (event) => event.preventDefault());
+    listen("drop", (event) => {
       inside = 0;
       over(false);
       const [file, ...others] = event.dataTransfer?.files ?? [];
+      // text dropped into a field belongs there
+      if (!file && event.target instanceof HTMLTextAreaElement) return;
+      event.preventDefault();
       const text = event.dataTransfer?.getData("text/plain") ?? "";
       if (file) handlers.take(file.name, file, others.length);
       else if (text !== "") handlers.take("", text, 0);

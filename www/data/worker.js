@@ -29,7 +29,7 @@ const requests = {
     postMessage({ id, progress: { stage: "read", share: 0 } });
     if (typeof data !== "string" && data.size > MOST_BYTES) throw new Fault("tooLarge", { size: Math.ceil(data.size / 1048576), most: MOST_BYTES / 1048576 });
     const text = typeof data === "string" ? data : decode(name, new Uint8Array(await data.arrayBuffer()));
-    const file = read(name, name === "sample.jsonl" && text === "" ? sampleText() : text, { scoreName, progress: teller(id, "read") });
+    const file = read(name, data === "" && name === "sample.jsonl" ? sampleText() : text, { scoreName, progress: teller(id, "read") });
     loading ??= loadLibrary();
     const { library } = await loading;
     const dataset = new Dataset(library, file);

@@ -227,13 +227,13 @@ async function settled(page) {
   await page.waitForFunction(() => document.querySelector(".data-busy")?.hidden !== false);
 }
 
-async function drop(page, name, content) {
+async function drop(page, name, content, where = ".intake") {
   const bytes = [...(typeof content === "string" ? new TextEncoder().encode(content) : content)];
-  await page.evaluate(({ name, bytes }) => {
+  await page.evaluate(({ name, bytes, where }) => {
     const data = new DataTransfer();
     data.items.add(new File([Uint8Array.from(bytes)], name));
-    document.querySelector(".intake").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-  }, { name, bytes });
+    document.querySelector(where).dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+  }, { name, bytes, where });
 }
 
 const TWO = '{"step": 1, "group": "a", "score": 1, "old_log_probs": [-0.5, -0.25], "ref_log_probs": [-1, -0.5], "response_tokens": ["x", "y"]}\n{"step": 2, "group": "b", "score": 0, "old_log_probs": [-2, -0.125], "ref_log_probs": [-1.5, -0.25], "response_tokens": ["u", "v"]}\n';
@@ -318,7 +318,8 @@ for (const lang of ["en", "zh"]) {
 test("files dropped and chosen; undo brings the one before back; a large one is not in the link", browserTest, async () => {
   const { page, problems, close } = await open({ page: "data" });
   const count = () => page.locator('[data-about="sequences"]').textContent();
-  await drop(page, "two.jsonl", TWO);
+  // beside the page, too: the browser would leave for the file
+  await drop(page, "two.jsonl", TWO, "header");
   await settled(page);
   assert.equal(await count(), "2");
   const large = TWO.repeat(1000).replaceAll('"step": 2', '"step": 1');
