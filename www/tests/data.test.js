@@ -101,6 +101,18 @@ function told(error) {
   }
 }
 
+/** Everything the page asks of a file, under settings at their ends. */
+function ask(file) {
+  const all = { sequence: null, step: null, group: null, kept: false };
+  const { dataset, keys, lint } = computed(file, { gamma: 0, lambda: 1, beta: 0, clipLow: 1, clipHigh: 0, kl: "k3", firstUpdate: true, tolerance: 0 });
+  assert.ok(lint.findings.every(({ sequence, token }) => sequence < file.sequences && (token === null || token < dataset.offsets[sequence + 1] - dataset.offsets[sequence])));
+  for (const key of [...keys, "sequence", "score", "nothing"]) {
+    for (const view of ["tokens", "sequences"]) assert.ok(dataset.order(view, all, { key, descending: true }).length <= file.tokens + file.sequences);
+    const histogram = dataset.histogram(key, { ...all, kept: true });
+    if (histogram) assert.equal(histogram.y.reduce((a, b) => a + b, 0) + histogram.outside, histogram.count);
+  }
+}
+
 test("10,000 spoilt files: rows, or a message with a place; never anything else", async () => {
   const names = [...(await readdir(join(fixtures, "readings"))).map((name) => `readings/${name}`), "rollouts.jsonl", "unipo.json", "7.jsonl"];
   const good = await Promise.all(names.map(async (name) => [name, await readFile(join(fixtures, name), "utf8")]));
@@ -119,6 +131,8 @@ test("10,000 spoilt files: rows, or a message with a place; never anything else"
         for (const column of Object.values(part.columns)) assert.ok(column.length === 0 || column.length === tokens, JSON.stringify(text));
       }
       rows += 1;
+      // and what the page asks of every file it shows
+      if (tokenwise && rows % 3 === 0) ask(file);
     } catch (error) {
       told(error);
       refused += 1;
@@ -135,7 +149,9 @@ test("hostile files: rows or a message, in time", async () => {
     const from = performance.now();
     try {
       const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-      assert.ok(read(name, decode(name, bytes)).sequences > 0, name);
+      const file = read(name, decode(name, bytes));
+      assert.ok(file.sequences > 0, name);
+      if (tokenwise) ask(file);
     } catch (error) {
       told(error);
     }
