@@ -228,9 +228,11 @@ export class Dataset {
  * @param {number} to
  */
 function bars(values, from, to) {
-  const bins = to > from ? BINS : 1;
-  const width = to > from ? (to - from) / bins : Math.abs(from) / 10 || 0.1;
-  const start = to > from ? from : from - width / 2;
+  // divided first: the whole range may be more than a number holds; or so small that nothing divides it
+  const part = to / BINS - from / BINS;
+  const bins = part > 0 ? BINS : 1;
+  const width = part > 0 ? part : Math.abs(from) / 10 || 0.1;
+  const start = part > 0 ? from : from - width / 2;
   const y = new Array(bins).fill(0);
   let outside = 0;
   for (const value of values) {

@@ -27,7 +27,7 @@ export const hostile = [
   ["deep-records.json", '{"data": ['.repeat(5000)],
   ["huge-number.jsonl", `{"log_probs": [1e400]}`],
   ["long-number.jsonl", `{"log_probs": [-0.${"1".repeat(100_000)}]}`],
-  ["tiny-number.jsonl", '{"log_probs": [-1e-400, 5e-324, 1.7976931348623157e308, -0]}'],
+  ["tiny-number.jsonl", '{"log_probs": [-1e-400, 5e-324, 1.7976931348623157e308, -1.7976931348623157e308, -0]}'],
   ["cut.jsonl", '{"log_probs": [-1, -2'],
   ["cut-text.json", '{"prompt": "abc'],
   ["cut-escape.json", '{"prompt": "abc\\'],
