@@ -63,11 +63,15 @@ impl Group {
 
 fn token_scores(sequence: &Sequence<'_>) -> Option<f64> {
     sequence.column(Column::Scores)?;
-    Some(sequence.kept(Column::Scores).fold(0.0, |sum, (_, x)| sum + x))
+    let mut sum = 0.0;
+    sequence.each_kept(Column::Scores, &mut |_, x| sum += x);
+    Some(sum)
 }
 
 fn constant_advantage(sequence: &Sequence<'_>) -> Option<f64> {
-    let mut kept = sequence.kept(Column::Advantages).map(|(_, x)| x);
-    let first = kept.next()?;
-    kept.all(|advantage| advantage == first).then_some(first)
+    let (mut first, mut constant) = (None, true);
+    sequence.each_kept(Column::Advantages, &mut |_, x| {
+        constant &= *first.get_or_insert(x) == x;
+    });
+    first.filter(|_| constant)
 }

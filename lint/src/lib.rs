@@ -76,10 +76,15 @@ impl<'a> Sequence<'a> {
         self.column(column).and_then(|numbers| numbers.get(token)).copied().unwrap_or(0.0)
     }
 
-    /// The numbers of a column on kept tokens, each with its token.
-    fn kept(&self, column: Column) -> impl Iterator<Item = (usize, f64)> + 'a {
-        let numbers = self.column(column).unwrap_or_default().iter().zip(self.keep).enumerate();
-        numbers.filter(|(_, (_, keep))| **keep).map(|(token, (x, _))| (token, *x))
+    /// Hands over the numbers of a column on kept tokens, each with its token. A loop that exists once: in a browser every copy is
+    /// paid for.
+    fn each_kept(&self, column: Column, work: &mut dyn FnMut(usize, f64)) {
+        let Some(numbers) = self.column(column) else { return };
+        for (token, keep) in self.keep.iter().enumerate() {
+            if let (true, Some(x)) = (*keep, numbers.get(token)) {
+                work(token, *x);
+            }
+        }
     }
 }
 

@@ -24,12 +24,17 @@ fn not_a_number(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
     let mut origin: Option<(Column, usize, f64, usize)> = None;
     let mut spoilt = [0; COLUMNS];
     for column in Column::BY_ORIGIN {
-        let mut faults = sequence.kept(column).filter(|(_, x)| !x.is_finite());
-        let Some((token, x)) = faults.next() else { continue };
-        let more = faults.count();
-        match origin {
-            None => origin = Some((column, token, x, more)),
-            Some(_) => spoilt[column as usize] = more + 1,
+        let (mut first, mut faults) = (None, 0);
+        sequence.each_kept(column, &mut |token, x| {
+            if !x.is_finite() {
+                first = first.or(Some((token, x)));
+                faults += 1;
+            }
+        });
+        match (origin, first) {
+            (_, None) => {}
+            (None, Some((token, x))) => origin = Some((column, token, x, faults - 1)),
+            (Some(_), Some(_)) => spoilt[column as usize] = faults,
         }
     }
     if let Some((column, token, value, more)) = origin {
@@ -46,11 +51,12 @@ fn is_something(x: f64) -> bool {
 /// A reward where nobody reads it.
 fn lost_reward(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
     for column in [Column::Scores, Column::Rewards] {
-        let dropped = sequence.keep.iter().enumerate().filter(|(_, keep)| !**keep);
-        let lost = dropped.map(|(token, _)| (token, sequence.at(column, token))).find(|(_, x)| is_something(*x));
-        if let Some((token, value)) = lost {
-            found(Finding::RewardOnDroppedSlot { column, token, value });
-            return;
+        for (token, keep) in sequence.keep.iter().enumerate() {
+            let value = sequence.at(column, token);
+            if !keep && is_something(value) {
+                found(Finding::RewardOnDroppedSlot { column, token, value });
+                return;
+            }
         }
     }
 }
@@ -75,8 +81,8 @@ fn ratio(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)
     let Some(old) = sequence.column(Column::OldLogProbs) else { return };
     let mut worst: Option<(usize, f64)> = None;
     let mut tokens = 0;
-    for (token, new) in sequence.kept(Column::LogProbs) {
-        let ratio = exp(new - old[token]);
+    sequence.each_kept(Column::LogProbs, &mut |token, new| {
+        let ratio = exp(new - old.get(token).copied().unwrap_or(new));
         // NaN is told elsewhere
         if size(ratio - 1.0) > tolerance {
             tokens += 1;
@@ -88,23 +94,26 @@ fn ratio(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)
                 worst = Some((token, ratio));
             }
         }
-    }
+    });
     if let Some((token, ratio)) = worst {
         found(Finding::RatioAtFirstUpdate { token, ratio, tokens });
     }
 }
 
 fn returns(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)) {
-    let columns = [Column::Values, Column::Advantages].map(|column| sequence.column(column));
-    let [Some(values), Some(advantages)] = columns else { return };
-    let differs = |(token, returned): &(usize, f64)| {
-        let wanted = values[*token] + advantages[*token];
-        size(returned - wanted) > tolerance * size(*returned).max(1.0)
-    };
-    let mut wrong = sequence.kept(Column::Returns).filter(differs);
-    if let Some((token, returned)) = wrong.next() {
-        let (value, advantage) = (values[token], advantages[token]);
-        let more = wrong.count();
-        found(Finding::ReturnsDisagree { token, returned, value, advantage, wanted: value + advantage, more });
+    if sequence.column(Column::Values).is_none() || sequence.column(Column::Advantages).is_none() {
+        return;
+    }
+    let (mut first, mut wrong) = (None, 0);
+    sequence.each_kept(Column::Returns, &mut |token, returned| {
+        let (value, advantage) = (sequence.at(Column::Values, token), sequence.at(Column::Advantages, token));
+        let wanted = value + advantage;
+        if size(returned - wanted) > tolerance * size(returned).max(1.0) {
+            first = first.or(Some((token, returned, value, advantage, wanted)));
+            wrong += 1;
+        }
+    });
+    if let Some((token, returned, value, advantage, wanted)) = first {
+        found(Finding::ReturnsDisagree { token, returned, value, advantage, wanted, more: wrong - 1 });
     }
 }
