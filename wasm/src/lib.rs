@@ -18,6 +18,7 @@ mod object;
 mod advantage;
 mod control;
 mod divergence;
+mod lint;
 mod loss;
 mod math;
 mod metric;

@@ -303,6 +303,32 @@ export const plainCases = [
     [{ option: "seq-sum-k1", lower: 0.5, upper: 2 }, { option: "token-k3", lower: 0, upper: 0.01 }]],
   ["parseWeightBound", ["2.0"], { kind: "truncate", upper: 2 }],
   ["parseWeightBound", ["0.5_5.0"], { kind: "zero", lower: 0.5, upper: 5 }],
+  ["lint", [Batch.padded(2, 2, Uint8Array.of(1, 0, 1, 1)), {
+    rewards: Float64Array.of(0, 0.5, 0, 1), oldLogProbs: Float64Array.of(-1, 0, -1, NaN), scores: Float64Array.of(1, 1), groups: Uint32Array.of(0, 0),
+  }], {
+    counts: {
+      "not-a-number": 1, "reward-on-dropped-slot": 1, "last-token-hidden": 0, "nothing-kept": 0, "ratio-at-first-update": 0,
+      "returns-disagree": 0, "group-not-centred": 0, "tied-group": 1,
+    },
+    findings: [
+      { rule: "reward-on-dropped-slot", sequence: 0, token: 1, field: "rewards", numbers: { value: 0.5 }, spoilt: null },
+      { rule: "not-a-number", sequence: 1, token: 1, field: "oldLogProbs", numbers: { value: NaN, more: 0 }, spoilt: {} },
+      { rule: "tied-group", sequence: 0, token: null, field: null, numbers: { size: 2, score: 1 }, spoilt: null },
+    ],
+  }],
+  ["lint", [Batch.packed(Uint32Array.of(0, 1, 2), Uint8Array.of(1, 1)), {
+    logProbs: Float64Array.of(0, 1), oldLogProbs: Float64Array.of(0, 0), values: Float64Array.of(0.5, NaN), advantages: Float64Array.of(0.25, NaN),
+    returns: Float64Array.of(1, NaN), firstUpdate: Uint8Array.of(0, 1), scores: Float64Array.of(NaN, 1), scored: Uint8Array.of(0, 1),
+  }, { tolerance: 0.125, limit: 2 }], {
+    counts: {
+      "not-a-number": 1, "reward-on-dropped-slot": 0, "last-token-hidden": 0, "nothing-kept": 0, "ratio-at-first-update": 1,
+      "returns-disagree": 1, "group-not-centred": 0, "tied-group": 0,
+    },
+    findings: [
+      { rule: "returns-disagree", sequence: 0, token: 0, field: null, numbers: { returned: 1, value: 0.5, advantage: 0.25, wanted: 0.75, more: 0 }, spoilt: null },
+      { rule: "not-a-number", sequence: 1, token: 0, field: "values", numbers: { value: NaN, more: 0 }, spoilt: { advantages: 1, returns: 1 } },
+    ],
+  }],
   ["reduceMetric", ["critic/score/max", Float64Array.of(1, 3, 2)], 3],
   ["reduceMetric", ["actor/pg_loss", Float64Array.of(1, 3), true], 4],
   ["fixedKl", [0.5, 3, 64], 0.5],

@@ -267,3 +267,6 @@ export const told: tokenwise.ProfileDifference[] = [
   ...tokenwise.compareProfilesF64(batch, groups, { rewards: double, values: double, logProbs: double, oldLogProbs: double }, names, { lambda: null }),
 ];
 export const held: Record<string, string> = tokenwise.conventions("verl-0.9.1");
+
+const faults: tokenwise.LintReport = tokenwise.lint(batch, { rewards: double, groups: new Uint32Array(2) }, { firstUpdate: true, limit: 10 });
+export const faulty: [tokenwise.LintRule, number | null][] = faults.findings.map(({ rule, token }) => [rule, token]);

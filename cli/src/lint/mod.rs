@@ -1,11 +1,12 @@
 //! `tokenwise lint`: the usual faults of rollout files.
 
-mod groups;
-mod rules;
+mod rows;
+mod words;
 
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::json;
+use tokenwise_lint::{check, Finding, Options, Rule};
 
 use crate::{
     args::Lint,
@@ -14,36 +15,8 @@ use crate::{
     rollout::{read, Row},
 };
 
-/// What can be wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rule {
-    NotANumber,
-    RewardOnDroppedSlot,
-    LastTokenHidden,
-    NothingKept,
-    RatioAtFirstUpdate,
-    ReturnsDisagree,
-    GroupNotCentred,
-    TiedGroup,
-}
-
-impl Rule {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::NotANumber => "not-a-number",
-            Self::RewardOnDroppedSlot => "reward-on-dropped-slot",
-            Self::LastTokenHidden => "last-token-hidden",
-            Self::NothingKept => "nothing-kept",
-            Self::RatioAtFirstUpdate => "ratio-at-first-update",
-            Self::ReturnsDisagree => "returns-disagree",
-            Self::GroupNotCentred => "group-not-centred",
-            Self::TiedGroup => "tied-group",
-        }
-    }
-}
-
 /// Collects what the rules find.
-pub(crate) struct Findings<'a> {
+struct Findings<'a> {
     options: &'a Lint,
     counts: BTreeMap<Rule, u64>,
     total: u64,
@@ -52,14 +25,17 @@ pub(crate) struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Notes a fault of a sequence, at a token counted from 1 where it has one.
-    pub(crate) fn add(&mut self, rule: Rule, row: &Row, token: Option<usize>, message: &str) {
+    /// Notes a fault of a sequence.
+    fn add(&mut self, row: &Row, finding: &Finding) {
+        let rule = finding.rule();
         *self.counts.entry(rule).or_default() += 1;
         self.total += 1;
         if self.printed == self.options.limit || self.failure.is_some() {
             return;
         }
         self.printed += 1;
+        // people count from 1
+        let (token, message) = (finding.token().map(|token| token + 1), words::message(finding));
         let path = &self.options.reading.file;
         let text = if self.options.json {
             let finding = json!({
@@ -79,18 +55,20 @@ pub(crate) fn run(options: &Lint) -> Result<bool> {
     if !(options.tolerance.is_finite() && options.tolerance >= 0.0) {
         return Err(Failure::usage(format!("--tolerance: expected a number of at least 0, got {}", options.tolerance)));
     }
+    let rules = Options { tolerance: options.tolerance, first_update: options.first_step };
     let mut findings = Findings { options, counts: BTreeMap::new(), total: 0, printed: 0, failure: None };
-    let mut groups = groups::Groups::default();
+    let mut groups = rows::Groups::default();
     let mut sequences = 0_u64;
     read(&options.reading, &mut |rollouts| {
         sequences += rollouts.rows.len() as u64;
-        for row in 0..rollouts.rows.len() {
-            rules::sequence(rollouts, row, options, &mut findings);
-            groups.add(rollouts, row);
+        for (row, about) in rollouts.rows.iter().enumerate() {
+            let sequence = rows::sequence(rollouts, row);
+            check(&sequence, &rules, &mut |finding| findings.add(about, &finding));
+            groups.add(*about, &sequence);
         }
         findings.failure.take().map_or(Ok(()), Err)
     })?;
-    groups.judge(options.tolerance, &mut findings);
+    groups.judge(options.tolerance, &mut |first, finding| findings.add(first, &finding));
     findings.failure.take().map_or(Ok(()), Err)?;
     let total = findings.total;
     print(&summary(&findings, total, sequences, &options.reading.file))?;

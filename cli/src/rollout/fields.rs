@@ -1,25 +1,8 @@
 //! The names under which files keep what a rollout is made of.
 
+pub(crate) use tokenwise_lint::{Column, COLUMNS};
+
 use crate::failure::{Failure, Result};
-
-/// Numbers of which there is one per token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
-    LogProbs,
-    OldLogProbs,
-    RefLogProbs,
-    RolloutLogProbs,
-    Advantages,
-    Returns,
-    Values,
-    Rewards,
-    Scores,
-    Entropies,
-    OldEntropies,
-    Predictions,
-}
-
-pub(crate) const COLUMNS: usize = 12;
 
 /// What a field of a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,19 +40,28 @@ use Column::{
 
 /// Our name first, then those of others.
 pub(crate) const NAMES: [(Field, &[&str]); 24] = [
-    (Field::Column(LogProbs), &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps"]),
+    (
+        Field::Column(LogProbs),
+        &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps", "trainer_logprobs"],
+    ),
     (Field::Column(OldLogProbs), &["old_log_probs", "old_logprobs", "old_log_prob", "old_per_token_logps"]),
     (Field::Column(RefLogProbs), &["ref_log_probs", "ref_logprobs", "ref_log_prob", "ref_per_token_logps"]),
     (
         Field::Column(RolloutLogProbs),
-        &["rollout_log_probs", "rollout_logprobs", "sampling_log_probs", "sampling_per_token_logps"],
+        &[
+            "rollout_log_probs",
+            "rollout_logprobs",
+            "sampling_log_probs",
+            "sampling_per_token_logps",
+            "inference_logprobs",
+        ],
     ),
     (Field::Column(Advantages), &["advantages", "advantage"]),
     (Field::Column(Returns), &["returns"]),
     (Field::Column(Values), &["values"]),
     (Field::Column(Rewards), &["rewards", "token_level_rewards", "token_rewards"]),
     (Field::Column(Scores), &["token_level_scores", "token_scores"]),
-    (Field::Column(Entropies), &["entropies", "token_entropies"]),
+    (Field::Column(Entropies), &["entropies", "token_entropies", "entropy"]),
     (Field::Column(OldEntropies), &["old_entropies", "entropys"]),
     (Field::Column(Predictions), &["predictions", "new_values", "vpreds"]),
     (Field::Mask, &["mask", "response_mask", "loss_mask", "completion_mask", "action_mask"]),
@@ -125,27 +117,6 @@ impl Field {
     }
 }
 
-impl Column {
-    pub(crate) const ALL: [Self; COLUMNS] = [
-        LogProbs,
-        OldLogProbs,
-        RefLogProbs,
-        RolloutLogProbs,
-        Advantages,
-        Returns,
-        Values,
-        Rewards,
-        Scores,
-        Entropies,
-        OldEntropies,
-        Predictions,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        Field::Column(self).name()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,7 +125,7 @@ mod tests {
     fn names_are_found_once() {
         let mut seen = std::collections::HashSet::new();
         assert!(NAMES.iter().flat_map(|(_, names)| names.iter()).all(|name| seen.insert(name)));
-        assert!(Column::ALL.iter().enumerate().all(|(index, column)| *column as usize == index));
+        assert!(Column::ALL.iter().all(|column| Field::Column(*column).name() == column.name()));
         let names = Names::new(&["score=accuracy".into()]).unwrap();
         assert_eq!(names.find("accuracy"), Some(Field::Score));
         assert_eq!(names.find("reward"), None);

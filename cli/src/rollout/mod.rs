@@ -9,6 +9,8 @@ mod numbers;
 mod object;
 mod parquet_table;
 mod plain;
+#[cfg(test)]
+mod readings;
 mod tensors;
 
 use std::{fs::File, io::Read, path::Path};

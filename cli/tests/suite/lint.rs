@@ -79,3 +79,20 @@ fn findings_are_told_in_words_with_place_and_origin() {
     let found = lint(&folder, &many, &["--limit", "3"]);
     assert_eq!((rules(&found).len(), &found.json().last().unwrap()["findings"]), (3, &100.into()));
 }
+
+#[test]
+fn the_faults_of_files_of_others_are_those_of_the_table() {
+    let folder = Folder::new("lint-table");
+    let table: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&std::fs::read_to_string(fixture("readings.json")).unwrap()).unwrap();
+    for (name, expected) in table.iter().filter(|(_, expected)| expected.get("lint").is_some()) {
+        let score = expected.get("score").map(|score| format!("score={}", score.as_str().unwrap()));
+        let path = fixture(name);
+        let mut arguments = vec!["lint", &path, "--json"];
+        if let Some(score) = &score {
+            arguments.extend(["--field", score]);
+        }
+        let found = folder.run(&arguments);
+        assert_eq!(found.json().last().unwrap()["by_rule"], expected["lint"], "{name}: {found:?}");
+    }
+}

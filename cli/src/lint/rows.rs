@@ -1,0 +1,39 @@
+//! The sequences of a batch as the rules see them, and those of a prompt together over all batches.
+
+use std::collections::HashMap;
+
+use tokenwise_lint::{Finding, Group, Sequence};
+
+use crate::rollout::{Column, Rollouts, Row};
+
+pub(super) fn sequence(rollouts: &Rollouts, row: usize) -> Sequence<'_> {
+    let slots = rollouts.slots(row);
+    let about = &rollouts.rows[row];
+    let mut sequence = Sequence::new(&rollouts.kept()[slots.clone()]);
+    for column in Column::ALL {
+        sequence.set(column, rollouts.column(column).map(|numbers| &numbers[slots.clone()]));
+    }
+    sequence.score = about.score;
+    sequence.first_update = about.first_update;
+    sequence
+}
+
+/// The groups seen so far, each with its first sequence.
+#[derive(Debug, Default)]
+pub(super) struct Groups(HashMap<(Option<u64>, u64), (Row, Group)>);
+
+impl Groups {
+    pub(super) fn add(&mut self, about: Row, sequence: &Sequence<'_>) {
+        let Some(id) = about.group else { return };
+        let (_, group) = self.0.entry((about.step, id)).or_insert_with(|| (about, Group::default()));
+        group.add(sequence);
+    }
+
+    pub(super) fn judge(self, tolerance: f64, found: &mut dyn FnMut(&Row, Finding)) {
+        let mut groups: Vec<(Row, Group)> = self.0.into_values().collect();
+        groups.sort_by_key(|(first, _)| (first.step, first.place));
+        for (first, group) in groups {
+            group.judge(tolerance, &mut |finding| found(&first, finding));
+        }
+    }
+}

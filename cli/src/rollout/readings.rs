@@ -1,0 +1,95 @@
+//! What files are read as: one table, which the page's own reader is held to as well (`www/tests/data.test.js`).
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use serde_json::{json, Map, Value};
+
+use super::{read, Column};
+use crate::args::Reading;
+
+/// Numbers added up, and how many are not finite.
+#[derive(Default)]
+struct Sum(f64, u64);
+
+impl Sum {
+    fn add(&mut self, x: f64) {
+        match x.is_finite() {
+            true => self.0 += x,
+            false => self.1 += 1,
+        }
+    }
+}
+
+fn summary(file: &Path, fields: Vec<String>) -> Result<Value, String> {
+    let reading = Reading { file: file.into(), fields, batch_tokens: 1 << 20 };
+    let (mut sequences, mut tokens, mut kept, mut first_updates) = (0, 0, 0, 0);
+    let (mut steps, mut groups) = (Vec::new(), BTreeSet::new());
+    let (mut scores, mut scored) = (Sum::default(), 0);
+    let mut columns: Vec<Option<Sum>> = Column::ALL.iter().map(|_| None).collect();
+    read(&reading, &mut |rollouts| {
+        sequences += rollouts.rows.len();
+        tokens += rollouts.tokens();
+        kept += rollouts.kept().iter().filter(|keep| **keep).count();
+        for row in &rollouts.rows {
+            first_updates += u64::from(row.first_update);
+            groups.extend(row.group);
+            if let Some(step) = row.step.filter(|step| !steps.contains(step)) {
+                steps.push(step);
+            }
+            if let Some(score) = row.score {
+                scores.add(score);
+                scored += 1;
+            }
+        }
+        for (column, sum) in Column::ALL.into_iter().zip(&mut columns) {
+            for x in rollouts.column(column).into_iter().flatten() {
+                sum.get_or_insert_with(Sum::default).add(*x);
+            }
+        }
+        Ok(())
+    })
+    .map_err(|failure| failure.message)?;
+    let sums = Column::ALL.into_iter().zip(columns).filter_map(|(column, sum)| Some((column.name(), sum?)));
+    let columns: Map<String, Value> = sums.map(|(name, Sum(sum, odd))| (name.into(), json!([sum, odd]))).collect();
+    Ok(json!({
+        "sequences": sequences, "tokens": tokens, "kept": kept, "steps": steps, "groups": groups.len(),
+        "first_updates": first_updates, "scores": [scores.0, scores.1, scored], "columns": columns,
+    }))
+}
+
+/// Equal, numbers up to rounding.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-9,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+#[test]
+fn files_are_read_as_the_table_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let table: Map<String, Value> =
+        serde_json::from_str(&fs::read_to_string(folder.join("readings.json")).unwrap()).unwrap();
+    assert!(table.len() >= 15);
+    for (name, expected) in table {
+        let mut expected = expected.as_object().unwrap().clone();
+        let fields = expected.remove("score").map(|score| format!("score={}", score.as_str().unwrap()));
+        let found = summary(&folder.join(&name), fields.into_iter().collect());
+        match expected.get("refused") {
+            Some(line) => {
+                let message = found.expect_err(&name);
+                assert!(message.contains(&format!("line {line}")), "{name}: {message}");
+            }
+            None => {
+                // the lint has a test of its own
+                expected.remove("lint");
+                let found = found.unwrap_or_else(|message| panic!("{name}: {message}"));
+                assert!(same(&found, &Value::Object(expected.clone())), "{name}: {found} is not {expected:?}");
+            }
+        }
+    }
+}

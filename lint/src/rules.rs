@@ -1,0 +1,119 @@
+//! Faults that one sequence shows by itself.
+
+use tokenwise::math::exp;
+
+use crate::{
+    column::{Column, COLUMNS},
+    finding::Finding,
+    size, Options, Sequence,
+};
+
+/// Hands every fault of a sequence to `found`.
+pub fn check(sequence: &Sequence<'_>, options: &Options, found: &mut dyn FnMut(Finding)) {
+    not_a_number(sequence, found);
+    lost_reward(sequence, found);
+    hidden_end(sequence, found);
+    if options.first_update || sequence.first_update {
+        ratio(sequence, options.tolerance, found);
+    }
+    returns(sequence, options.tolerance, found);
+}
+
+/// One finding a sequence: where the numbers stop being numbers, and what else that spoilt.
+fn not_a_number(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
+    let mut origin: Option<(Column, usize, f64, usize)> = None;
+    let mut spoilt = [0; COLUMNS];
+    for column in Column::BY_ORIGIN {
+        let (mut first, mut faults) = (None, 0);
+        sequence.each_kept(column, &mut |token, x| {
+            if !x.is_finite() {
+                first = first.or(Some((token, x)));
+                faults += 1;
+            }
+        });
+        match (origin, first) {
+            (_, None) => {}
+            (None, Some((token, x))) => origin = Some((column, token, x, faults - 1)),
+            (Some(_), Some(_)) => spoilt[column as usize] = faults,
+        }
+    }
+    if let Some((column, token, value, more)) = origin {
+        found(Finding::NotANumber { column, token, value, more, spoilt });
+    } else if let Some(value) = sequence.score.filter(|score| !score.is_finite()) {
+        found(Finding::ScoreNotANumber { value });
+    }
+}
+
+fn is_something(x: f64) -> bool {
+    x.is_finite() && x != 0.0
+}
+
+/// A reward where nobody reads it.
+fn lost_reward(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
+    for column in [Column::Scores, Column::Rewards] {
+        for (token, keep) in sequence.keep.iter().enumerate() {
+            let value = sequence.at(column, token);
+            if !keep && is_something(value) {
+                found(Finding::RewardOnDroppedSlot { column, token, value });
+                return;
+            }
+        }
+    }
+}
+
+/// A response that goes on after its last kept token.
+fn hidden_end(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
+    let Some(last) = sequence.keep.iter().rposition(|keep| *keep) else {
+        if !sequence.keep.is_empty() {
+            found(Finding::NothingKept);
+        }
+        return;
+    };
+    // padding is 0; what is not was generated
+    let log_probs = [Column::OldLogProbs, Column::LogProbs, Column::RolloutLogProbs];
+    let generated = |token: &usize| log_probs.iter().any(|column| is_something(sequence.at(*column, *token)));
+    if let Some(token) = (last + 1..sequence.keep.len()).rev().find(generated) {
+        found(Finding::LastTokenHidden { token, last });
+    }
+}
+
+fn ratio(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)) {
+    let Some(old) = sequence.column(Column::OldLogProbs) else { return };
+    let mut worst: Option<(usize, f64)> = None;
+    let mut tokens = 0;
+    sequence.each_kept(Column::LogProbs, &mut |token, new| {
+        let ratio = exp(new - old.get(token).copied().unwrap_or(new));
+        // NaN is told elsewhere
+        if size(ratio - 1.0) > tolerance {
+            tokens += 1;
+            let farther = match worst {
+                None => true,
+                Some((_, before)) => size(ratio - 1.0) > size(before - 1.0),
+            };
+            if farther {
+                worst = Some((token, ratio));
+            }
+        }
+    });
+    if let Some((token, ratio)) = worst {
+        found(Finding::RatioAtFirstUpdate { token, ratio, tokens });
+    }
+}
+
+fn returns(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)) {
+    if sequence.column(Column::Values).is_none() || sequence.column(Column::Advantages).is_none() {
+        return;
+    }
+    let (mut first, mut wrong) = (None, 0);
+    sequence.each_kept(Column::Returns, &mut |token, returned| {
+        let (value, advantage) = (sequence.at(Column::Values, token), sequence.at(Column::Advantages, token));
+        let wanted = value + advantage;
+        if size(returned - wanted) > tolerance * size(returned).max(1.0) {
+            first = first.or(Some((token, returned, value, advantage, wanted)));
+            wrong += 1;
+        }
+    });
+    if let Some((token, returned, value, advantage, wanted)) = first {
+        found(Finding::ReturnsDisagree { token, returned, value, advantage, wanted, more: wrong - 1 });
+    }
+}

@@ -1,0 +1,113 @@
+// What the library makes of the columns of a file. Every number here comes from the library; where one is not a function of its own,
+// it is a gradient that has the value wanted (said beside it).
+
+import { COLUMNS } from "./fields.js";
+
+/** @typedef {import("./state.js").Settings} Settings */
+/** @typedef {import("./feeder.js").Part} Part */
+
+/** What can be shown of a token, in the order of the columns of the table. */
+export const QUANTITIES = [
+  ...COLUMNS, "kl", "ratio", "samplerRatio", "reward", "gaeAdvantage", "gaeReturn", "groupAdvantage", "loss", "gradient", "probability", "surprise",
+  "weightedEntropy",
+];
+
+/** How a quantity is coloured: by its sign, by its size alone (it has one sign only), or by the side of 1 it is on. */
+const BY_SIZE = new Set(["logProbs", "oldLogProbs", "refLogProbs", "rolloutLogProbs", "entropies", "oldEntropies", "probability", "surprise", "weightedEntropy"]);
+
+/** @param {string} quantity @returns {"sign" | "size" | "one"} */
+export const scaleOf = (quantity) => (BY_SIZE.has(quantity) ? "size" : quantity === "ratio" || quantity === "samplerRatio" ? "one" : "sign");
+
+const SUM = { aggregate: { mode: "token-sum" } };
+
+/**
+ * @param {any} library
+ * @param {Part} part
+ * @param {Settings} settings
+ * @param {(id: string | undefined) => number} groupOf a number for every group
+ * @returns {{ columns: Record<string, Float64Array>, refusals: { quantity: string, code: string, message: string }[] }}
+ */
+export function quantities(library, part, settings, groupOf) {
+  const tokens = part.keep.length;
+  /** @type {Record<string, Float64Array>} */
+  const columns = {};
+  /** @type {{ quantity: string, code: string, message: string }[]} */
+  const refusals = [];
+  for (const column of COLUMNS) if (part.columns[column].length > 0) columns[column] = Float64Array.from(part.columns[column]);
+  if (tokens === 0) return { columns, refusals };
+
+  const batch = library.Batch.packed(Uint32Array.from(part.offsets), Uint8Array.from(part.keep, Number));
+  const zeros = new Float64Array(tokens);
+  /** @param {string} quantity @param {unknown[]} needs @param {() => void} work */
+  const step = (quantity, needs, work) => {
+    if (needs.some((need) => need === undefined)) return;
+    try {
+      work();
+    } catch (error) {
+      const { code = "unknown", message = String(error) } = /** @type {any} */ (error);
+      refusals.push({ quantity, code, message });
+    }
+  };
+  // exp(a − b): the gradient of the summed surrogate where every advantage is −1
+  const minusOne = zeros.map(() => -1);
+  const exponential = (/** @type {Float64Array} */ a, /** @type {Float64Array} */ b) =>
+    library.surrogateF64(batch, { logProbs: a, oldLogProbs: b, advantages: minusOne }, SUM).grad;
+
+  const { logProbs, oldLogProbs, refLogProbs, rolloutLogProbs, values } = columns;
+  const behaviour = oldLogProbs ?? logProbs;
+  step("kl", [behaviour, refLogProbs], () => {
+    columns.kl = library.klEstimateF64(batch, { logProbs: behaviour, refLogProbs }, { estimator: settings.kl });
+  });
+  step("ratio", [logProbs, oldLogProbs], () => { columns.ratio = exponential(logProbs, oldLogProbs); });
+  step("samplerRatio", [behaviour, rolloutLogProbs], () => { columns.samplerRatio = exponential(behaviour, rolloutLogProbs); });
+
+  const scored = part.rows.every((row) => row.score !== undefined);
+  const scores = scored ? Float64Array.from(part.rows, (row) => row.score ?? NaN) : undefined;
+  step("reward", [columns.rewards ? undefined : columns.tokenScores ?? scores], () => {
+    const placed = columns.tokenScores ?? library.placeScoresF64(batch, scores);
+    columns.reward = columns.kl ? library.shapeRewardsF64(batch, { scores: placed, kl: columns.kl }, settings.beta) : placed;
+  });
+  const rewards = columns.rewards ?? columns.reward;
+  step("gaeAdvantage", [rewards, values], () => {
+    const bootstrap = new Float64Array(part.rows.length);
+    const { gamma, lambda } = settings;
+    const result = library.gaeF64(batch, { rewards, values, bootstrap }, { gamma, lambda });
+    columns.gaeAdvantage = result.advantages;
+    columns.gaeReturn = result.returns;
+  });
+  step("groupAdvantage", [scores, part.rows.every((row) => row.group !== undefined) || undefined], () => {
+    const seen = new Map();
+    const ids = Uint32Array.from(part.rows, (row) => {
+      const group = groupOf(row.group);
+      if (!seen.has(group)) seen.set(group, seen.size);
+      return seen.get(group);
+    });
+    // a group of one has nothing to be compared with: no advantage
+    if (seen.size === part.rows.length) return;
+    columns.groupAdvantage = library.broadcastF64(batch, library.groupRelativeF64({ ids }, scores));
+  });
+
+  const advantages = columns.advantages ?? columns.gaeAdvantage ?? columns.groupAdvantage;
+  const { clipLow, clipHigh } = settings;
+  const policy = { logProbs: logProbs ?? oldLogProbs, oldLogProbs: behaviour, advantages };
+  step("loss", [policy.logProbs, advantages], () => {
+    columns.gradient = library.ppoClipF64(batch, policy, { clipLow, clipHigh, ...SUM }).grad;
+    // a token's loss is the larger of −r·A and −clip(r)·A: the gradients of the plain surrogate and of CISPO
+    const plain = library.surrogateF64(batch, policy, SUM).grad;
+    const clipped = library.cispoF64(batch, policy, { bounds: { kind: "relative", low: clipLow, high: clipHigh }, logRatioBound: null, ...SUM }).grad;
+    columns.loss = plain.map((/** @type {number} */ x, /** @type {number} */ i) => (x >= clipped[i] ? x : Math.max(x, clipped[i])));
+  });
+  step("probability", [behaviour], () => {
+    columns.probability = exponential(behaviour, zeros);
+    // −p·log p: the gradient of the summed surrogate where the advantage is log p; 0 where p is 0, as in the library's analysis
+    const finite = behaviour.map((x) => (x === -Infinity ? 0 : x));
+    columns.surprise = library.surrogateF64(batch, { logProbs: behaviour, oldLogProbs: zeros, advantages: finite }, SUM).grad;
+  });
+  step("weightedEntropy", [columns.surprise, advantages], () => {
+    const weights = library.tokenWeightsF64(batch, { logProbs: behaviour, advantages });
+    // the product of two columns of the library
+    columns.weightedEntropy = weights.map((/** @type {number} */ w, /** @type {number} */ i) => w * columns.surprise[i]);
+  });
+  batch.free();
+  return { columns, refusals };
+}

@@ -1,0 +1,91 @@
+// Reads files and computes beside the page, so that it never stands still. One request, one answer; progress in between.
+
+import { loadLibrary } from "../engine.js";
+import { Dataset } from "./dataset.js";
+import { Fault } from "./fault.js";
+import { decode, MOST_BYTES, read } from "./read.js";
+import { sampleText } from "./sample.js";
+import { LINK_TEXT } from "./state.js";
+
+/** @type {Promise<any> | undefined} */
+let loading;
+/** @type {Map<string, Dataset>} the newest last; the one before it serves while another is being tried */
+const datasets = new Map();
+
+/** Tells how far a request is, at most every so often. @param {number} id @param {string} stage */
+function teller(id, stage) {
+  let last = 0;
+  return (/** @type {number} */ share) => {
+    const now = performance.now();
+    if (now - last < 60) return;
+    last = now;
+    postMessage({ id, progress: { stage, share } });
+  };
+}
+
+/** @type {Record<string, (id: number, request: any) => Promise<any> | any>} */
+const requests = {
+  async load(id, { key, name, data, scoreName, settings }) {
+    postMessage({ id, progress: { stage: "read", share: 0 } });
+    if (typeof data !== "string" && data.size > MOST_BYTES) throw new Fault("tooLarge", { size: Math.ceil(data.size / 1048576), most: MOST_BYTES / 1048576 });
+    const text = typeof data === "string" ? data : decode(name, new Uint8Array(await data.arrayBuffer()));
+    const file = read(name, data === "" && name === "sample.jsonl" ? sampleText() : text, { scoreName, progress: teller(id, "read") });
+    loading ??= loadLibrary();
+    const { library } = await loading;
+    const dataset = new Dataset(library, file);
+    const lint = dataset.compute(settings, teller(id, "compute"));
+    datasets.delete(key);
+    datasets.set(key, dataset);
+    // two of them: the one shown and the one before it
+    for (const old of [...datasets.keys()].slice(0, -2)) datasets.delete(old);
+    // a small file goes into the link
+    return { ...dataset.about(), lint, content: text.length <= LINK_TEXT ? text : null };
+  },
+  compute(id, { key, settings }) {
+    const dataset = found(key);
+    const lint = dataset.compute(settings, teller(id, "compute"));
+    const { columns, means, keys, refusals } = dataset.about();
+    return { columns, means, keys, refusals, lint };
+  },
+  order(_, { key, view, filter, sort }) {
+    return { order: found(key).order(view, filter, sort) };
+  },
+  histogram(_, { key, quantity, filter }) {
+    return found(key).histogram(quantity, filter);
+  },
+};
+
+/** @param {string} key */
+function found(key) {
+  const dataset = datasets.get(key);
+  if (!dataset) throw new Fault("gone");
+  return dataset;
+}
+
+/**
+ * Copies of all arrays of a result, which then are handed over: that costs the page nothing, however long they are.
+ * @param {any} value
+ * @param {ArrayBuffer[]} list
+ * @returns {any}
+ */
+function handedOver(value, list) {
+  if (ArrayBuffer.isView(value)) {
+    const copy = /** @type {Float64Array} */ (value).slice();
+    list.push(/** @type {ArrayBuffer} */ (copy.buffer));
+    return copy;
+  }
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, handedOver(entry, list)]));
+}
+
+addEventListener("message", async ({ data: { id, type, ...request } }) => {
+  try {
+    /** @type {ArrayBuffer[]} */
+    const list = [];
+    const result = handedOver(await requests[type](id, request), list);
+    postMessage({ id, result }, { transfer: list });
+  } catch (error) {
+    if (error instanceof Fault) postMessage({ id, fault: { code: error.code, values: error.values, place: error.place } });
+    else postMessage({ id, fault: { code: "internal", values: { reason: error instanceof Error ? error.message : String(error) }, place: {} } });
+  }
+});
