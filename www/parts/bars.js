@@ -36,10 +36,12 @@ export function drawChart(container, data) {
   const finite = [...values, ...ghost].filter((value, index) => Number.isFinite(value) && data.mask[index % values.length] !== false);
   const high = Math.max(0, ...finite);
   const low = Math.min(0, ...finite);
-  const span = high - low || 1;
+  // measured against the largest, because the distance of two huge numbers is infinite
+  const unit = Math.max(high, -low) || 1;
+  const span = high / unit - low / unit || 1;
   // a number under a bar needs a line of its own above the tokens
   const bottom = low < 0 ? TICKS + 14 : TICKS;
-  const y = (/** @type {number} */ value) => TOP + ((high - value) / span) * (HEIGHT - TOP - bottom);
+  const y = (/** @type {number} */ value) => TOP + ((high / unit - value / unit) / span) * (HEIGHT - TOP - bottom);
   const half = (WIDTH - 2 * SIDE) / (data.tokens.length * 2 + 2);
   // centre of a token's column, or of the state to its left
   const x = (/** @type {number} */ index, /** @type {string} */ align) => SIDE + half * (2 * index + (align === "action" ? 2 : 1));

@@ -174,6 +174,51 @@ test("every page writes its initial state into a link and reads it back the same
   await close();
 });
 
+test("spoilt states that a page takes can be drawn", browserTest, async () => {
+  const { page, problems, close } = await open();
+  const count = Number(process.env.SPOILT ?? 10);
+  const fragments = await page.evaluate(async (wanted) => {
+    const load = (path) => import(new URL(path, document.baseURI).href);
+    const [{ pages }, link] = await Promise.all([load("pages.js"), load("share/link.js")]);
+    let state = 11;
+    const roll = (below) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor((state / 2 ** 32) * below);
+    };
+    const odd = (value) => (typeof value === "number" ? [NaN, Infinity, -Infinity, -0, 0, -1, 1e308, 5e-324, 0.5, 1e9][roll(10)] : typeof value === "string" ? ["", "<b>x</b>", "\u202e\u0000", "是".repeat(50)][roll(4)] : value === null ? 1 : !value);
+    /** A copy with some numbers and words in it exchanged for odd ones of the same kind. */
+    const spoilt = (value) => {
+      if (Array.isArray(value)) return value.map((one) => (roll(3) === 0 ? spoilt(one) : one));
+      if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, roll(2) === 0 ? spoilt(one) : one]));
+      return roll(2) === 0 ? odd(value) : value;
+    };
+    const found = [];
+    for (const { id, load: get } of pages) {
+      const { page: each } = await get();
+      if (each.texts.length === 0) continue;
+      let taken = 0;
+      for (let tries = 0; tries < 60 * wanted && taken < wanted; tries += 1) {
+        const candidate = spoilt(each.initial());
+        if (each.read(candidate) === null) continue;
+        taken += 1;
+        found.push([id, await link.encode({ page: id, states: { [id]: candidate } })]);
+      }
+    }
+    return found;
+  }, count);
+  const told = [];
+  for (const [id, fragment] of fragments) {
+    await page.evaluate((hash) => { location.hash = hash; }, fragment);
+    await page.waitForSelector(`#page-${id}:not([hidden])`);
+    await page.waitForTimeout(40);
+    await page.waitForSelector("main[aria-busy=false]");
+    if (problems.length > 0) told.push(`${id}: ${problems.splice(0).join("; ")} ${fragment}`);
+  }
+  assert.deepEqual(told, []);
+  assert.ok(fragments.length >= count, String(fragments.length));
+  await close();
+});
+
 test("dozens of hostile links through the address bar: nothing runs, nothing is lost", browserTest, async () => {
   const { page, problems, close } = await open();
   await page.evaluate(() => {

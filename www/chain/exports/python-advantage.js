@@ -115,6 +115,7 @@ function ofGroup(s) {
       unless(alone(group.singleton), `np.where(centred == 0, 0.0, centred / (mean_score + ${epsilon}))`);
     },
     "best-of-group": () => {
+      s.line('assert size.min() > 1, "the best of one is no comparison: every prompt needs two sequences"');
       s.line(`deviation = ${deviations}`, "group_advantage = np.zeros(len(rows))", "for g in np.unique(group):");
       s.line("    members = np.flatnonzero(group == g)", "    second, best = np.sort(sequence_score[members])[-2:]", "    first = members[np.argmax(sequence_score[members])]");
       s.line(`    group_advantage[first] = (best - second) / (deviation[first] + ${epsilon}) if best != second else 0.0`);
