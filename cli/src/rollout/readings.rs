@@ -1,4 +1,4 @@
-//! What files are read as: one table, which the page's own reader is held to as well (`www/tests/data.test.js`).
+//! What files are read as: one table, which the page's own reader is held to as well (`www/tests/data-reader.test.js`).
 
 use std::{collections::BTreeSet, fs, path::Path};
 
