@@ -1,8 +1,11 @@
 //! What a refused call throws: an `Error` with the fields of the core's error.
 
-use js_sys::{Array, Reflect};
+use alloc::{boxed::Box, string::String};
+
 use tokenwise::Error;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+
+use crate::js;
 
 /// The JavaScript error to be thrown; it has been built already.
 pub(crate) struct Refused(JsValue);
@@ -23,7 +26,14 @@ impl From<JsValue> for Refused {
     }
 }
 
+impl From<Box<Error>> for Refused {
+    fn from(error: Box<Error>) -> Self {
+        (*error).into()
+    }
+}
+
 impl From<Error> for Refused {
+    #[inline(never)]
     fn from(error: Error) -> Self {
         let number = |x: usize| JsValue::from_f64(x as f64);
         let (expected, got) = match error {
@@ -38,7 +48,7 @@ impl From<Error> for Refused {
             Error::EmptyMask => (number(1), number(0)),
             Error::TooFew { needed, got, .. } => (number(needed), number(got)),
             Error::Overflow { factors: (a, b), .. } => {
-                ("a product that fits into a machine word".into(), Array::of2(&number(a), &number(b)).into())
+                ("a product that fits into a machine word".into(), js::Array::pair(&number(a), &number(b)))
             }
             _ => (JsValue::UNDEFINED, JsValue::UNDEFINED),
         };
@@ -127,27 +137,14 @@ pub(crate) fn no_memory(entries: usize) -> Refused {
 
 #[inline(never)]
 fn refused(code: &str, parameter: &str, index: JsValue, expected: JsValue, got: JsValue, message: &str) -> Refused {
-    let error = js_sys::Error::new(&camel_case(message));
-    error.set_name("TokenwiseError");
-    let fields = [
-        ("code", code.into()),
-        ("parameter", camel_case(parameter).into()),
-        ("index", index),
-        ("expected", expected),
-        ("got", got),
-    ];
-    for (name, value) in fields {
-        // a fresh object takes every property
-        let _ = Reflect::set(&error, &name.into(), &value);
-    }
-    Refused(error.into())
+    Refused(TokenwiseError::new(&camel_case(message), code, &camel_case(parameter), &index, &expected, &got).into())
 }
 
 /// A value as the field `got` and in words: primitives as they are, objects by the name of their class.
 fn shown(value: &JsValue) -> (JsValue, String) {
     if value.is_object() || value.is_function() {
-        let class = Reflect::get(value, &"constructor".into())
-            .and_then(|constructor| Reflect::get(&constructor, &"name".into()))
+        let class = js::get(value, "constructor")
+            .and_then(|constructor| js::get(&constructor, "name"))
             .ok()
             .and_then(|name| name.as_string())
             .unwrap_or_else(|| "object".into());
@@ -155,7 +152,7 @@ fn shown(value: &JsValue) -> (JsValue, String) {
     }
     let words = match value.as_string() {
         Some(string) => ["\"", &string, "\""].concat(),
-        None => string(value),
+        None => js::string(value),
     };
     (value.clone(), words)
 }
@@ -177,14 +174,22 @@ fn camel_case(text: &str) -> String {
 
 #[wasm_bindgen]
 extern "C" {
-    /// `String(value)`, which takes whatever there is.
-    #[wasm_bindgen(js_name = "String")]
-    fn string(value: &JsValue) -> String;
+    /// The class in `glue.js`.
+    type TokenwiseError;
+    #[wasm_bindgen(constructor)]
+    fn new(
+        message: &str,
+        code: &str,
+        parameter: &str,
+        index: &JsValue,
+        expected: &JsValue,
+        got: &JsValue,
+    ) -> TokenwiseError;
 }
 
 #[cfg(not(test))]
 fn text(number: f64) -> String {
-    string(&JsValue::from_f64(number))
+    js::string(&JsValue::from_f64(number))
 }
 
 /// Tests run where there is no JavaScript.

@@ -1,5 +1,7 @@
 //! **Stage 1 of 7 — policy.**
 
+use alloc::vec::Vec;
+
 use tokenwise::policy as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
@@ -17,10 +19,16 @@ use crate::{
 const TYPES: &str = include_str!("policy.ts");
 
 export! {
+    CHAIN = 1;
     shift(batch, input) => shift, shiftF64;
     token_log_probs(batch, input, config) => tokenLogProbs, tokenLogProbsF64;
     log_probs_and_entropy(batch, input, config) => logProbsAndEntropy, logProbsAndEntropyF64;
     entropy(batch, input, config) => entropy, entropyF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 2;
     sum_squared_probs(batch, input, config) => sumSquaredProbs, sumSquaredProbsF64;
     topk_log_probs(batch, input, config) => topkLogProbs, topkLogProbsF64;
     topk_logits_gradient(batch, input, config) => topkLogitsGradient, topkLogitsGradientF64;

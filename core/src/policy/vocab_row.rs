@@ -7,7 +7,7 @@ use core::array;
 
 use super::Logit;
 use crate::{
-    error::{check_config, check_len, check_positive, checked_size, Error, Result},
+    error::{check_config, check_len, check_positive, checked_size, refused, Error, Result},
     layout::Batch,
     math::{exp, ln},
     real::Real,
@@ -83,8 +83,11 @@ impl<R: Real> VocabRow<R> {
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let sums: [f64; N] =
-                if least - max >= R::NEAR { block_sums([&block], &Near(max)) } else { block_sums([&block], &Far(max)) };
+            let sums: [f64; N] = if least - max >= R::near() {
+                block_sums([&block], &Near(max))
+            } else {
+                block_sums([&block], &Far(max))
+            };
             // a block of nothing but −inf before any finite entry: −inf − (−inf) is NaN, yet it counts 0
             if max == R::neg_infinity() && logits.iter().all(|logit| logit.load() == R::neg_infinity()) {
                 continue;
@@ -93,7 +96,7 @@ impl<R: Real> VocabRow<R> {
             row.weighted += sums[1];
             row.squares += sums.get(2).copied().unwrap_or(0.0);
         }
-        row.near = least_of_all - row.max >= R::NEAR;
+        row.near = least_of_all - row.max >= R::near();
         // no entry at all has any probability
         if row.max == R::neg_infinity() {
             row.sum = f64::NAN;
@@ -237,7 +240,7 @@ pub(crate) fn check_tokens(batch: &Batch<'_>, tokens: &[u32], vocab: usize) -> R
     check_len("tokens", tokens, batch.tokens())?;
     for (index, (&id, &keep)) in tokens.iter().zip(batch.mask().as_slice()).enumerate() {
         if keep && id as usize >= vocab {
-            return Err(Error::TokenId { index, id, vocab });
+            return refused(Error::TokenId { index, id, vocab });
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     rollout::{Criterion, RejectionOption, WeightBound},
 };
 
@@ -35,19 +35,19 @@ pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -
     for (index, name) in parts(options).enumerate() {
         if option(name).is_none() {
             let must_be = "the name of a rejection option, token_k1 … seq_max_k3";
-            return Err(Error::Entry { what: "options", index, must_be, got: f64::NAN });
+            return refused(Error::Entry { what: "options", index, must_be, got: f64::NAN });
         }
     }
     let count = distinct(options).count();
     let given = parts(thresholds).count();
     if count == 0 {
-        return Err(Error::Length { what: "options", expected: 1, got: 0 });
+        return refused(Error::Length { what: "options", expected: 1, got: 0 });
     }
     if given != 1 && given != count {
-        return Err(Error::Length { what: "thresholds", expected: count, got: given });
+        return refused(Error::Length { what: "thresholds", expected: count, got: given });
     }
     if out.len() < count {
-        return Err(Error::Length { what: "out", expected: count, got: out.len() });
+        return refused(Error::Length { what: "out", expected: count, got: out.len() });
     }
     // twice through the text: once to refuse, once to write
     for item in criteria(options, thresholds, given) {
@@ -136,7 +136,7 @@ fn positive(text: &str, index: usize) -> Result<f64> {
     if number > 0.0 && number < f64::INFINITY {
         Ok(number)
     } else {
-        Err(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
+        refused(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
     }
 }
 
@@ -144,7 +144,12 @@ fn ordered(lower: f64, upper: f64, index: usize) -> Result<(f64, f64)> {
     if lower <= upper {
         Ok((lower, upper))
     } else {
-        Err(Error::Entry { what: "thresholds", index, must_be: "a lower bound not above the upper one", got: lower })
+        refused(Error::Entry {
+            what: "thresholds",
+            index,
+            must_be: "a lower bound not above the upper one",
+            got: lower,
+        })
     }
 }
 
