@@ -199,7 +199,7 @@ type Optimal<R> = fn(
 fn optimal<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>, formula: Optimal<R>) {
     for groups in [case.groups, case.paired] {
         let entries = advantage::optimal_baseline_columns(&case.batch, &groups);
-        out.record(entries);
+        out.record(&entries);
         let mut room = [WeightedSum::default(); COLUMNS];
         // the one long row of `f32` does not fit
         let Some(columns) = entries.ok().and_then(|entries| room.get_mut(..entries)) else { continue };

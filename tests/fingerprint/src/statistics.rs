@@ -9,7 +9,7 @@ use crate::{
 
 pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let found = Moments::of(&case.batch, case.rewards);
-    out.record(found);
+    out.record(&found);
     let (Ok(mut merged), Ok(other)) = (found, Moments::of(&case.batch, case.values)) else { return };
     merged.merge(&other);
     out.record(merged);
@@ -22,7 +22,7 @@ pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
 
 pub(crate) fn co_moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let found = CoMoments::of(&case.batch, case.rewards, case.values);
-    out.record(found);
+    out.record(&found);
     let (Ok(mut merged), Ok(other)) = (found, CoMoments::of(&case.batch, case.log_probs, case.old_log_probs)) else {
         return;
     };
