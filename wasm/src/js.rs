@@ -1,6 +1,6 @@
 //! What is used of JavaScript, and no more: a crate with all of it leaves code in the module that nobody calls.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
@@ -64,9 +64,6 @@ extern "C" {
 
     pub(crate) type TypeError;
 
-    /// `String(value)`, which takes whatever there is.
-    #[wasm_bindgen(js_name = "String")]
-    pub(crate) fn string(value: &JsValue) -> String;
     #[wasm_bindgen(js_name = "Number")]
     pub(crate) fn number(text: &str) -> f64;
 }

@@ -6,7 +6,7 @@ use wasm_bindgen::JsValue;
 
 use crate::{
     array::{read, Element},
-    error::{unknown_choice, unknown_key, wrong_type, Result},
+    error::{listed, unknown_choice, unknown_key, wrong_type, Result},
     js,
 };
 
@@ -144,7 +144,7 @@ impl<'a> Fields<'a> {
         if value.is_undefined() {
             return Ok(None);
         }
-        let name = value.as_string().ok_or_else(|| wrong_type(key, &names.join(" | "), &value))?;
+        let name = value.as_string().ok_or_else(|| wrong_type(key, &listed(names, " | "), &value))?;
         match names.iter().position(|&known| known == name) {
             Some(index) => Ok(Some(index)),
             None => Err(unknown_choice(key, &name, names)),
@@ -161,7 +161,7 @@ pub(crate) fn tagged(parameter: &str, value: &JsValue, kinds: &[(&str, &[&str])]
     let fields = Fields::input(parameter, value)?;
     let names: Vec<&str> = kinds.iter().map(|&(name, _)| name).collect();
     let Some(kind) = fields.chosen("kind", &names)? else {
-        return Err(wrong_type("kind", &names.join(" | "), &JsValue::UNDEFINED));
+        return Err(wrong_type("kind", &listed(&names, " | "), &JsValue::UNDEFINED));
     };
     let keys = kinds.get(kind).map_or(&[] as &[&str], |&(_, keys)| keys);
     Fields::config(parameter, value, &[&["kind"], keys].concat())?;

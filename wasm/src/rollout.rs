@@ -203,7 +203,7 @@ fn response_mask_from_eos(layout: &JsValue, tokens: &JsValue, eos: &JsValue) -> 
 fn parse_rejection(options: &JsValue, thresholds: &JsValue) -> Result<JsValue> {
     let (options, thresholds) = (text("options", options)?, text("thresholds", thresholds)?);
     let mut criteria = zeros(options.split(',').count())?;
-    let count = core::parse_rejection(&options, &thresholds, &mut criteria)?;
+    let count = core::parse_rejection_by(&decimal, &options, &thresholds, &mut criteria)?;
     let array = js::Array::new();
     for criterion in criteria.iter().take(count) {
         array.push(&config::write_criterion(criterion)?);
@@ -212,9 +212,26 @@ fn parse_rejection(options: &JsValue, thresholds: &JsValue) -> Result<JsValue> {
 }
 
 fn parse_weight_bound(threshold: &JsValue) -> Result<JsValue> {
-    config::write_weight_bound(core::parse_weight_bound(&text("threshold", threshold)?)?)
+    config::write_weight_bound(core::parse_weight_bound_by(&decimal, &text("threshold", threshold)?)?)
 }
 
 fn text(parameter: &str, value: &JsValue) -> Result<String> {
     value.as_string().ok_or_else(|| wrong_type(parameter, "a string", value))
+}
+
+/// A decimal number as Rust reads it. JavaScript rounds as well; the tables for it are a tenth of the module.
+fn decimal(text: &str) -> f64 {
+    let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    match text.trim_start_matches(['+', '-']).to_ascii_lowercase().as_str() {
+        "inf" | "infinity" if text.len() <= 9 => {
+            if text.starts_with('-') {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }
+        }
+        "" => f64::NAN,
+        _ if digits => js::number(text),
+        _ => f64::NAN,
+    }
 }

@@ -70,7 +70,8 @@ impl<R: Real> VocabRow<R> {
         Self::read_terms::<L, 3>(logits, inverse_temperature)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
         let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
@@ -129,7 +130,8 @@ impl<R: Real> Block<R> {
     }
 
     /// `logits` are at least one and at most a block.
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
         let all = self.z.as_flattened_mut();
         for (z, logit) in all.iter_mut().zip(logits) {
@@ -142,7 +144,8 @@ impl<R: Real> Block<R> {
     }
 
     /// The least and the largest z; NaN is neither.
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn range(&self) -> (R, R) {
         let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
         for z in self.z.as_flattened().chunks_exact(RANGE) {
@@ -195,7 +198,8 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
 }
 
 /// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`.
-#[inline(always)]
+#[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
 pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     blocks: [&Block<R>; INS],
     of: &impl Terms<R, INS, N>,
