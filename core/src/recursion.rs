@@ -181,13 +181,24 @@ mod small {
         pub(super) outputs: [R; MOST],
     }
 
+    /// A formula with its state. Not `FnMut`: its tables would hold a second function for every formula.
+    pub(super) trait Step<R> {
+        fn at(&mut self, slot: Option<&mut Slot<R>>);
+    }
+
+    impl<R, F: FnMut(Option<&mut Slot<R>>)> Step<R> for F {
+        fn at(&mut self, slot: Option<&mut Slot<R>>) {
+            self(slot);
+        }
+    }
+
     #[inline(never)]
     pub(super) fn alone<R: Real>(
         slots: Range<usize>,
         inputs: &[&[R]],
         keep: &[bool],
         outputs: &mut [&mut [R]],
-        step: &mut dyn FnMut(Option<&mut Slot<R>>),
+        step: &mut dyn Step<R>,
     ) {
         let mut slot = Slot { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST] };
         for t in slots.rev() {
@@ -197,7 +208,7 @@ mod small {
                     *to = from[t];
                 }
             }
-            step(keep.then_some(&mut slot));
+            step.at(keep.then_some(&mut slot));
             for (output, result) in outputs.iter_mut().zip(slot.outputs) {
                 output[t] = if keep { result } else { R::zero() };
             }

@@ -66,15 +66,33 @@ pub(crate) fn call<R: Real, const IN: usize, const OUT: usize>(
     kernel: Kernel<'_, R, IN, OUT>,
 ) -> Result<[JsValue; OUT]> {
     let (mut outputs, mut written) = ([const { Vec::new() }; OUT], [const { JsValue::UNDEFINED }; OUT]);
-    run(batch, &inputs, &mut outputs, size, &mut written, &mut |batch, outputs| {
-        let mut outputs = outputs.iter_mut();
-        kernel(
-            batch,
-            array::from_fn(|input| inputs[input].as_slice()),
-            array::from_fn(|_| outputs.next().map_or(&mut [] as &mut [R], Vec::as_mut_slice)),
-        )
-    })?;
+    run(
+        batch,
+        &inputs,
+        &mut outputs,
+        size,
+        &mut written,
+        &mut |batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]| {
+            let mut outputs = outputs.iter_mut();
+            kernel(
+                batch,
+                array::from_fn(|input| inputs[input].as_slice()),
+                array::from_fn(|_| outputs.next().map_or(&mut [] as &mut [R], Vec::as_mut_slice)),
+            )
+        },
+    )?;
     Ok(written)
+}
+
+/// A kernel with its inputs. Not `FnMut`: its tables would hold a second function for every kernel.
+trait Run<R> {
+    fn run(&mut self, batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]) -> tokenwise::Result<()>;
+}
+
+impl<R, F: FnMut(&tokenwise::Batch<'_>, &mut [Vec<R>]) -> tokenwise::Result<()>> Run<R> for F {
+    fn run(&mut self, batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]) -> tokenwise::Result<()> {
+        self(batch, outputs)
+    }
 }
 
 #[inline(never)]
@@ -84,7 +102,7 @@ fn run<R: Real>(
     outputs: &mut [Vec<R>],
     size: Size,
     written: &mut [JsValue],
-    kernel: &mut dyn FnMut(&tokenwise::Batch<'_>, &mut [Vec<R>]) -> tokenwise::Result<()>,
+    kernel: &mut dyn Run<R>,
 ) -> Result<()> {
     let batch = Owned::read(batch)?;
     let batch = batch.view()?;
@@ -96,7 +114,7 @@ fn run<R: Real>(
     for output in outputs.iter_mut() {
         *output = zeros(len)?;
     }
-    kernel(&batch, outputs)?;
+    kernel.run(&batch, outputs)?;
     for (written, output) in written.iter_mut().zip(outputs) {
         *written = R::array(output);
     }

@@ -80,10 +80,11 @@ const TABLES: &[&[export::Entry]] = &[
     rest!(profile::REST),
 ];
 
-/// As large as it is quick: arrays of a call are freed at its end.
+/// A list of what is free: a call has a few arrays, which go at its end.
 #[cfg(target_arch = "wasm32")]
 #[global_allocator]
-static MEMORY: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static MEMORY: lol_alloc::LockedAllocator<lol_alloc::FreeListAllocator> =
+    lol_alloc::LockedAllocator::new(lol_alloc::FreeListAllocator::new());
 
 /// Nothing here panics but for a mistake of ours, which then traps; the text would cost more than all messages together.
 #[cfg(target_arch = "wasm32")]
