@@ -238,6 +238,7 @@ pub(crate) mod small {
 }
 
 /// What is kept of `from`, and 0 elsewhere.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
     for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
@@ -246,6 +247,7 @@ fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
 }
 
 /// Dropped and missing slots add +0, which changes no lane: none is ever −0.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     for (term, &keep) in terms.iter_mut().zip(keep) {
@@ -254,6 +256,7 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     terms[keep.len()..].fill(R::zero());
 }
 
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     let mut sums = *lanes;

@@ -10,6 +10,11 @@ import { fileURLToPath } from "node:url";
 
 import { packed } from "./load.mjs";
 
+const chromium = process.env.CHROMIUM ?? ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`).find(existsSync);
+const playwright = await import("playwright-core").catch(() => undefined);
+const noBrowser = chromium && playwright ? false : "there is no browser";
+if (noBrowser) console.warn(`SKIPPED: ${noBrowser}`);
+
 const here = fileURLToPath(new URL(".", import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "tokenwise-package-"));
 after(() => rmSync(scratch, { recursive: true }));
@@ -92,14 +97,9 @@ test("its declarations resolve", { skip: skip || (existsSync(join(here, "node_mo
     const advantages: Float32Array = gae(batch, { rewards: one, values: one, bootstrap: one }).advantages;
     try { gaeF64 satisfies Function; } catch (error) { if (error instanceof TokenwiseError) { const code: string = error.code; void [code, advantages]; } }
   `);
-  const options = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", "--lib", "es2022,dom", "--types", ""];
+  const options = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", "--lib", "es2022,dom"];
   run("node", [join(here, "node_modules/typescript/bin/tsc"), ...options, "types.ts"]);
 });
-
-const chromium = process.env.CHROMIUM ?? ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`).find(existsSync);
-const playwright = await import("playwright-core").catch(() => undefined);
-const noBrowser = chromium && playwright ? false : "there is no browser";
-if (noBrowser) console.warn(`SKIPPED: ${noBrowser}`);
 
 test("it runs in a browser", { skip: skip || noBrowser }, async () => {
   const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };

@@ -3,7 +3,6 @@
 use std::{fs, path::Path};
 
 use anyhow::{bail, Result};
-use serde_json::json;
 
 use crate::{
     wasm_build::{compile_part, generate, Host, Part, Simd},
@@ -65,29 +64,47 @@ pub(crate) fn package(workspace: &Workspace, folder: &Path, node: &Path, chain: 
         fs::copy(workspace.root.join(name), folder.join(name))?;
     }
     fs::copy(workspace.root.join("wasm/PACKAGE.md"), folder.join("README.md"))?;
-    let from = |prefix: &str| {
-        let file = |name: &str| format!("./{prefix}{name}");
-        json!({
-            "types": file("index.d.ts"), "node": file("node.js"), "browser": file("web.js"), "import": file("web.js"), "default": file("web.js"),
-        })
-    };
-    let description = json!({
-        "name": "tokenwise",
-        "version": env!("CARGO_PKG_VERSION"),
-        "description": "Token-level reinforcement-learning formulas for language models: masks, gradients, the same bits everywhere",
-        "license": env!("CARGO_PKG_LICENSE"),
-        "keywords": ["reinforcement-learning", "ppo", "grpo", "rlhf", "webassembly"],
-        "type": "module",
-        "main": "./node.js",
-        "browser": "./web.js",
-        "types": "./index.d.ts",
-        "exports": { ".": from(""), "./chain": from("chain/"), "./package.json": "./package.json" },
-        // Node instantiates the module on import
-        "sideEffects": ["./node.js", "./chain/node.js"],
-        "engines": { "node": ">=18" },
-    });
-    fs::write(folder.join("package.json"), format!("{description:#}\n"))?;
+    fs::write(folder.join("package.json"), description())?;
     Ok(())
+}
+
+/// As text: the order of the conditions counts, the first that holds is taken.
+fn description() -> String {
+    let from = |prefix: &str| {
+        let conditions = [
+            ("types", "index.d.ts"),
+            ("node", "node.js"),
+            ("browser", "web.js"),
+            ("import", "web.js"),
+            ("default", "web.js"),
+        ];
+        conditions.map(|(condition, file)| format!("\"{condition}\": \"./{prefix}{file}\"")).join(", ")
+    };
+    let (version, license) = (env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_LICENSE"));
+    // `sideEffects`: in Node the import instantiates the module
+    format!(
+        r#"{{
+  "name": "tokenwise",
+  "version": "{version}",
+  "description": "Token-level reinforcement-learning formulas for language models: masks, gradients, the same bits everywhere",
+  "license": "{license}",
+  "keywords": ["reinforcement-learning", "ppo", "grpo", "rlhf", "webassembly"],
+  "type": "module",
+  "main": "./node.js",
+  "browser": "./web.js",
+  "types": "./index.d.ts",
+  "exports": {{
+    ".": {{ {whole} }},
+    "./chain": {{ {chain} }},
+    "./package.json": "./package.json"
+  }},
+  "sideEffects": ["./node.js", "./chain/node.js"],
+  "engines": {{ "node": ">=18" }}
+}}
+"#,
+        whole = from(""),
+        chain = from("chain/"),
+    )
 }
 
 /// One entry of the package: two modules, the glue for both, and who loads them.

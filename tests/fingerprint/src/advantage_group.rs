@@ -183,6 +183,7 @@ pub(crate) fn optimal_token_baseline<R: Value>(case: &Case<'_, R>, out: &mut Out
     optimal(case, out, advantage::optimal_token_baseline);
 }
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 pub(crate) fn tir_optimal_token_baseline<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     optimal(case, out, advantage::tir_optimal_token_baseline);
 }

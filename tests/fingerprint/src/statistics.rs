@@ -7,6 +7,7 @@ use crate::{
     hash::Value,
 };
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let found = Moments::of(&case.batch, case.rewards);
     out.record(&found);
@@ -20,6 +21,7 @@ pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     }
 }
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 pub(crate) fn co_moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let found = CoMoments::of(&case.batch, case.rewards, case.values);
     out.record(&found);
