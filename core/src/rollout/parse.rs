@@ -37,6 +37,7 @@ pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -
 
 /// As [`parse_rejection`], for a host that reads numbers itself.
 #[doc(hidden)]
+#[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
 pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
     for (index, name) in parts(options).enumerate() {
         if option(name).is_none() {
@@ -94,6 +95,7 @@ pub fn parse_weight_bound(threshold: &str) -> Result<WeightBound> {
 
 /// As [`parse_weight_bound`], for a host that reads numbers itself.
 #[doc(hidden)]
+#[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
 pub fn parse_weight_bound_by(number: Number<'_>, threshold: &str) -> Result<WeightBound> {
     match threshold.trim().split_once('_') {
         None => Ok(WeightBound::Truncate { upper: positive(number, threshold, 0)? }),

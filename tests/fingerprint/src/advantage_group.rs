@@ -183,7 +183,6 @@ pub(crate) fn optimal_token_baseline<R: Value>(case: &Case<'_, R>, out: &mut Out
     optimal(case, out, advantage::optimal_token_baseline);
 }
 
-#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 pub(crate) fn tir_optimal_token_baseline<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     optimal(case, out, advantage::tir_optimal_token_baseline);
 }
@@ -197,6 +196,7 @@ type Optimal<R> = fn(
     OptimalBaselineOutput<'_, R>,
 ) -> Result<()>;
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 fn optimal<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>, formula: Optimal<R>) {
     for groups in [case.groups, case.paired] {
         let entries = advantage::optimal_baseline_columns(&case.batch, &groups);
