@@ -1,6 +1,6 @@
 //! Which sequences answer the same prompt.
 
-use crate::error::{Error, Result};
+use crate::error::{refused, Error, Result};
 
 /// Sequences that answer the same prompt, by dense ids in any order or by contiguous sizes; checked once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl<'a> Groups<'a> {
         let mut count = 0;
         for (index, &id) in ids.iter().enumerate() {
             if id as usize >= ids.len() {
-                return Err(Error::Group { index, id, sequences: ids.len() });
+                return refused(Error::Group { index, id, sequences: ids.len() });
             }
             count = count.max(id as usize + 1);
         }
@@ -42,7 +42,7 @@ impl<'a> Groups<'a> {
         let mut sequences = 0_usize;
         for (index, &size) in sizes.iter().enumerate() {
             if size == 0 {
-                return Err(Error::Entry { what: "sizes", index, must_be: "at least 1", got: 0.0 });
+                return refused(Error::Entry { what: "sizes", index, must_be: "at least 1", got: 0.0 });
             }
             sequences = sequences
                 .checked_add(size as usize)

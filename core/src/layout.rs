@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::error::{check_len, checked_size, Error, Result};
+use crate::error::{check_len, checked_size, refused, Error, Result};
 
 /// Which tokens take part: `true` (kept) where the policy itself chose the token, `false` (dropped) elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +49,12 @@ impl<'a> Layout<'a> {
     /// or an offset is below the one before it.
     pub fn packed(cu_seqlens: &'a [u32]) -> Result<Self> {
         if cu_seqlens.is_empty() {
-            return Err(Error::Length { what: "cu_seqlens", expected: 1, got: 0 });
+            return refused(Error::Length { what: "cu_seqlens", expected: 1, got: 0 });
         }
         let mut at_least = 0;
         for (index, &got) in cu_seqlens.iter().enumerate() {
             if got < at_least || (index == 0 && got != 0) {
-                return Err(Error::Offsets { index, at_least, got });
+                return refused(Error::Offsets { index, at_least, got });
             }
             at_least = got;
         }
@@ -270,14 +270,18 @@ pub fn shift<T: Copy>(
     out: &mut [T],
 ) -> Result<()> {
     if raw_layout.sequences() != responses.sequences() {
-        return Err(Error::Length { what: "raw_layout", expected: responses.sequences(), got: raw_layout.sequences() });
+        return refused(Error::Length {
+            what: "raw_layout",
+            expected: responses.sequences(),
+            got: raw_layout.sequences(),
+        });
     }
     check_len("raw", raw, checked_size("raw tokens × width", raw_layout.tokens(), width)?)?;
     check_len("out", out, checked_size("tokens × width", responses.tokens(), width)?)?;
     for sequence in 0..responses.sequences() {
         let ((_, len), (_, raw_len)) = (responses.row(sequence), raw_layout.row(sequence));
         if len > 0 && raw_len < len + 1 {
-            return Err(Error::Sequence { what: "raw_layout", index: sequence, at_least: len + 1, got: raw_len });
+            return refused(Error::Sequence { what: "raw_layout", index: sequence, at_least: len + 1, got: raw_len });
         }
     }
     for sequence in 0..responses.sequences() {

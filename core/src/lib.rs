@@ -32,6 +32,9 @@
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![deny(unsafe_code)]
 
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+extern crate alloc;
+
 mod error;
 mod groups;
 mod layout;
@@ -68,5 +71,7 @@ pub use error::{Error, Result};
 pub use groups::Groups;
 pub use layout::{shift, Batch, Layout, Mask};
 pub use profile::Profile;
+#[cfg(feature = "small")]
+pub use real::Either;
 pub use real::Real;
 pub use statistics::{CoMoments, Divisor, Moments, Spread};

@@ -33,6 +33,7 @@ impl Each {
 /// Runs `run` over all sequences, in parts if that pays, and gives what it reports of each sequence to `combine`, in their order.
 ///
 /// `run` gets the outputs of its part.
+#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(always))]
 pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>(
     batch: &Batch<'a>,
     each: Each,

@@ -108,6 +108,7 @@ fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>
 }
 
 /// The rest of one sequence.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     formula: F,
@@ -138,6 +139,84 @@ fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
         }
         for (output, out) in outputs.iter_mut().zip(out) {
             output[t] = out;
+        }
+    }
+}
+
+/// The same by the engine that exists once.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[inline(always)]
+fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
+    formula: F,
+    inputs: [&[R]; INS],
+    keep: &[bool],
+    across: Across,
+    cursor: Cursor<R, STATE>,
+    outputs: &mut [&mut [R]; OUTS],
+) where
+    F: Recursion<R, INS, OUTS, STATE>,
+{
+    let slots = cursor.start..cursor.start + cursor.left;
+    let mut next = cursor.next;
+    small::alone(slots, &inputs, keep, outputs, &mut |slot: Option<&mut small::Slot<R>>| match slot {
+        Some(slot) => {
+            const { assert!(INS <= small::MOST && OUTS <= small::MOST) };
+            let (out, before) = formula.kept(core::array::from_fn(|i| slot.inputs[i]), next);
+            (0..OUTS).for_each(|o| slot.outputs[o] = out[o]);
+            next = before;
+        }
+        None if across == Across::ZeroStep => next = formula.dropped(next),
+        None => {}
+    });
+}
+
+/// The engine for modules that have to be small: formulas are called through a pointer.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+mod small {
+    use core::ops::Range;
+
+    use super::Real;
+
+    /// The most inputs or outputs of a formula.
+    pub(super) const MOST: usize = 8;
+
+    /// What a formula reads and writes at one slot.
+    pub(super) struct Slot<R> {
+        pub(super) inputs: [R; MOST],
+        pub(super) outputs: [R; MOST],
+    }
+
+    /// A formula with its state. Not `FnMut`: its tables would hold a second function for every formula.
+    pub(super) trait Step<R> {
+        fn at(&mut self, slot: Option<&mut Slot<R>>);
+    }
+
+    impl<R, F: FnMut(Option<&mut Slot<R>>)> Step<R> for F {
+        fn at(&mut self, slot: Option<&mut Slot<R>>) {
+            self(slot);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn alone<R: Real>(
+        slots: Range<usize>,
+        inputs: &[&[R]],
+        keep: &[bool],
+        outputs: &mut [&mut [R]],
+        step: &mut dyn Step<R>,
+    ) {
+        let mut slot = Slot { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST] };
+        for t in slots.rev() {
+            let keep = keep[t];
+            if keep {
+                for (to, from) in slot.inputs.iter_mut().zip(inputs) {
+                    *to = from[t];
+                }
+            }
+            step.at(keep.then_some(&mut slot));
+            for (output, result) in outputs.iter_mut().zip(slot.outputs) {
+                output[t] = if keep { result } else { R::zero() };
+            }
         }
     }
 }

@@ -97,6 +97,7 @@ pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: 
 /// `f64`. They are summed in `f64` all the same.
 ///
 /// The loop over a chunk is a plain one, without masks, sums, branches or bounds to check: the form that compilers vectorise.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -155,7 +156,89 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     sums.map(Sum::value)
 }
 
+/// The same sums in the same order by the engine that exists once.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[inline(always)]
+pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
+    row: &Row<'_>,
+    inputs: [&[R]; INS],
+    mut outputs: [&mut [R]; OUTS],
+    token: impl Fn([R; INS]) -> ([R; OUTS], [T; SUMS]),
+) -> [f64; SUMS] {
+    let mut sums = [0.0; SUMS];
+    small::fold_row(row, &inputs, &mut outputs, &mut sums, &|slot: &mut small::Slot<R>| {
+        const { assert!(INS <= small::MOST && OUTS <= small::MOST && SUMS <= small::MOST) };
+        let (out, terms) = token(array::from_fn(|i| slot.inputs[i]));
+        (0..OUTS).for_each(|o| slot.outputs[o] = out[o]);
+        (0..SUMS).for_each(|s| slot.terms[s] = terms[s].widen());
+    });
+    sums
+}
+
+/// The engine for modules that have to be small: formulas are called through a pointer, one token at a time.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+pub(crate) mod small {
+    use super::{tree, Real, Row, Sum, BLOCK, LANES};
+
+    /// The most inputs, outputs or sums of a formula.
+    pub(crate) const MOST: usize = 24;
+
+    /// What a formula reads and writes at one slot.
+    pub(crate) struct Slot<R> {
+        pub(crate) inputs: [R; MOST],
+        pub(crate) outputs: [R; MOST],
+        pub(crate) terms: [f64; MOST],
+    }
+
+    /// A formula. Not `Fn`: its tables would hold three functions for every formula, two of them unused.
+    pub(crate) trait Token<R> {
+        fn at(&self, slot: &mut Slot<R>);
+    }
+
+    impl<R, F: Fn(&mut Slot<R>)> Token<R> for F {
+        fn at(&self, slot: &mut Slot<R>) {
+            self(slot);
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn fold_row<R: Real>(
+        row: &Row<'_>,
+        inputs: &[&[R]],
+        outputs: &mut [&mut [R]],
+        sums: &mut [f64],
+        token: &dyn Token<R>,
+    ) {
+        let mut slot = Slot { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST], terms: [0.0; MOST] };
+        let (mut totals, mut lanes) = ([Sum::ZERO; MOST], [[0.0; LANES]; MOST]);
+        for (index, &keep) in row.keep.iter().enumerate() {
+            if keep {
+                for (to, from) in slot.inputs.iter_mut().zip(inputs) {
+                    *to = from[row.start + index];
+                }
+                token.at(&mut slot);
+                for (lanes, term) in lanes.iter_mut().zip(slot.terms).take(sums.len()) {
+                    lanes[index % LANES] += term;
+                }
+            }
+            for (output, result) in outputs.iter_mut().zip(slot.outputs) {
+                output[row.start + index] = if keep { result } else { R::zero() };
+            }
+            if (index + 1) % BLOCK == 0 || index + 1 == row.keep.len() {
+                for (total, lanes) in totals.iter_mut().zip(&mut lanes).take(sums.len()) {
+                    total.add(tree(*lanes));
+                    *lanes = [0.0; LANES];
+                }
+            }
+        }
+        for (sum, total) in sums.iter_mut().zip(totals) {
+            *sum = total.value();
+        }
+    }
+}
+
 /// What is kept of `from`, and 0 elsewhere.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
     for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
@@ -164,6 +247,7 @@ fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
 }
 
 /// Dropped and missing slots add +0, which changes no lane: none is ever −0.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     for (term, &keep) in terms.iter_mut().zip(keep) {
@@ -172,6 +256,7 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     terms[keep.len()..].fill(R::zero());
 }
 
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     let mut sums = *lanes;

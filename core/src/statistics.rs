@@ -1,7 +1,7 @@
 //! Count, mean and spread of the kept tokens, in `f64`, mergeable across shards; and the two conventions about them.
 
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::{Batch, Row},
     math::sqrt,
     parallel::{in_order, Each, Part},
@@ -90,7 +90,7 @@ impl Moments {
     /// [`Error::EmptyMask`] if there are no numbers.
     pub fn mean_by(&self, divisor: Divisor) -> Result<f64> {
         if self.count == 0 {
-            return Err(Error::EmptyMask);
+            return refused(Error::EmptyMask);
         }
         Ok(match divisor {
             Divisor::Count => self.mean,
@@ -111,7 +111,11 @@ impl Moments {
     pub fn variance(&self, spread: Spread, divisor: Divisor) -> Result<f64> {
         let shift = self.mean_by(divisor)? - self.mean;
         if self.count < spread.needs() {
-            return Err(Error::TooFew { what: "variance", needed: spread.needs() as usize, got: self.count as usize });
+            return refused(Error::TooFew {
+                what: "variance",
+                needed: spread.needs() as usize,
+                got: self.count as usize,
+            });
         }
         let n = self.count as f64;
         let mean_square = (self.m2 + n * shift * shift) / divisor.of(n);
@@ -212,10 +216,10 @@ impl CoMoments {
     /// [`Error::EmptyMask`] if there are no pairs, [`Error::TooFew`] if [`Spread::Sample`] meets a single one.
     pub fn covariance(&self, spread: Spread) -> Result<f64> {
         if self.count == 0 {
-            return Err(Error::EmptyMask);
+            return refused(Error::EmptyMask);
         }
         if self.count < spread.needs() {
-            return Err(Error::TooFew { what: "covariance", needed: 2, got: 1 });
+            return refused(Error::TooFew { what: "covariance", needed: 2, got: 1 });
         }
         let n = self.count as f64;
         Ok(self.co_moment / if spread == Spread::Sample { n - 1.0 } else { n })
@@ -228,7 +232,7 @@ impl CoMoments {
     /// [`Error::TooFew`] with fewer than two pairs.
     pub fn correlation(&self) -> Result<f64> {
         if self.count < 2 {
-            return Err(Error::TooFew { what: "correlation", needed: 2, got: self.count as usize });
+            return refused(Error::TooFew { what: "correlation", needed: 2, got: self.count as usize });
         }
         // a constant quantity: both roots at once could underflow, each by itself cannot
         Ok(self.co_moment / (sqrt(self.m2_x) * sqrt(self.m2_y)))

@@ -1,7 +1,9 @@
 //! **Stage 4 of 7 — advantage.**
 
-mod group;
-mod trace;
+#[cfg(feature = "full")]
+pub(crate) mod group;
+#[cfg(feature = "full")]
+pub(crate) mod trace;
 
 use tokenwise::advantage as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
@@ -19,15 +21,21 @@ use crate::{
 const TYPES: &str = include_str!("advantage.ts");
 
 export! {
+    CHAIN = 7;
     discounted_returns(batch, input, config) => discountedReturns, discountedReturnsF64;
     gae(batch, input, config) => gae, gaeF64;
+    whiten(batch, values, config) => whiten, whitenF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 8;
     monte_carlo_advantage(batch, input, config) => monteCarloAdvantage, monteCarloAdvantageF64;
     uniform_credit(batch, scores) => uniformCredit, uniformCreditF64;
     last_k_credit(batch, scores, k) => lastKCredit, lastKCreditF64;
     attention_credit(batch, input) => attentionCredit, attentionCreditF64;
     broadcast(batch, values) => broadcast, broadcastF64;
     sequence_sums(batch, rewards) => sequenceSums, sequenceSumsF64;
-    whiten(batch, values, config) => whiten, whitenF64;
 }
 
 fn discounted_returns<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {

@@ -1,14 +1,15 @@
 //! The layout and mask of a batch, checked once and kept on this side.
 
-use std::rc::Rc;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
 
-use js_sys::TypeError;
 use tokenwise::{Groups, Layout, Mask};
 use wasm_bindgen::{convert::TryFromJsValue, prelude::wasm_bindgen, JsCast, JsValue};
 
 use crate::{
     array::{flags, read},
     error::{freed, wrong_type, Result},
+    js::TypeError,
     object::{size, Fields},
 };
 

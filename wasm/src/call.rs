@@ -2,6 +2,9 @@
 //!
 //! The kernel is called through a pointer, so that this code exists once per number of arrays and not once per formula.
 
+use alloc::vec::Vec;
+use core::array;
+
 use wasm_bindgen::JsValue;
 
 use crate::{
@@ -34,14 +37,19 @@ pub(crate) type MaskKernel<'k, R, const IN: usize> =
     &'k mut dyn FnMut(&tokenwise::Batch<'_>, [&[R]; IN], &mut [bool]) -> tokenwise::Result<()>;
 
 /// The fields of an input object as arrays.
-#[inline(never)]
 pub(crate) fn arrays<R: Real, const N: usize>(input: &JsValue, keys: [&str; N]) -> Result<[Vec<R>; N]> {
-    let input = Fields::input("input", input)?;
     let mut arrays = [const { Vec::new() }; N];
+    read_arrays(input, &keys, &mut arrays)?;
+    Ok(arrays)
+}
+
+#[inline(never)]
+fn read_arrays<R: Real>(input: &JsValue, keys: &[&str], arrays: &mut [Vec<R>]) -> Result<()> {
+    let input = Fields::input("input", input)?;
     for (array, key) in arrays.iter_mut().zip(keys) {
         *array = input.array(key)?;
     }
-    Ok(arrays)
+    Ok(())
 }
 
 /// An input that is one array.
@@ -51,13 +59,51 @@ pub(crate) fn array<R: Real>(parameter: &str, value: &JsValue) -> Result<[Vec<R>
 }
 
 /// Runs a kernel over a batch and gives its outputs as fresh arrays.
-#[inline(never)]
 pub(crate) fn call<R: Real, const IN: usize, const OUT: usize>(
     batch: &JsValue,
     inputs: [Vec<R>; IN],
     size: Size,
     kernel: Kernel<'_, R, IN, OUT>,
 ) -> Result<[JsValue; OUT]> {
+    let (mut outputs, mut written) = ([const { Vec::new() }; OUT], [const { JsValue::UNDEFINED }; OUT]);
+    run(
+        batch,
+        &inputs,
+        &mut outputs,
+        size,
+        &mut written,
+        &mut |batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]| {
+            let mut outputs = outputs.iter_mut();
+            kernel(
+                batch,
+                array::from_fn(|input| inputs[input].as_slice()),
+                array::from_fn(|_| outputs.next().map_or(&mut [] as &mut [R], Vec::as_mut_slice)),
+            )
+        },
+    )?;
+    Ok(written)
+}
+
+/// A kernel with its inputs. Not `FnMut`: its tables would hold a second function for every kernel.
+trait Run<R> {
+    fn run(&mut self, batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]) -> tokenwise::Result<()>;
+}
+
+impl<R, F: FnMut(&tokenwise::Batch<'_>, &mut [Vec<R>]) -> tokenwise::Result<()>> Run<R> for F {
+    fn run(&mut self, batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]) -> tokenwise::Result<()> {
+        self(batch, outputs)
+    }
+}
+
+#[inline(never)]
+fn run<R: Real>(
+    batch: &JsValue,
+    inputs: &[Vec<R>],
+    outputs: &mut [Vec<R>],
+    size: Size,
+    written: &mut [JsValue],
+    kernel: &mut dyn Run<R>,
+) -> Result<()> {
     let batch = Owned::read(batch)?;
     let batch = batch.view()?;
     let len = match size {
@@ -65,12 +111,14 @@ pub(crate) fn call<R: Real, const IN: usize, const OUT: usize>(
         Size::Sequences => batch.sequences(),
         Size::First => inputs.first().map_or(0, Vec::len),
     };
-    let mut outputs = [const { Vec::new() }; OUT];
-    for output in &mut outputs {
+    for output in outputs.iter_mut() {
         *output = zeros(len)?;
     }
-    kernel(&batch, inputs.each_ref().map(Vec::as_slice), outputs.each_mut().map(Vec::as_mut_slice))?;
-    Ok(outputs.map(|output| R::array(&output)))
+    kernel.run(&batch, outputs)?;
+    for (written, output) in written.iter_mut().zip(outputs) {
+        *written = R::array(output);
+    }
+    Ok(())
 }
 
 /// Runs a kernel whose output is one array.

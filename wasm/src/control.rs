@@ -20,6 +20,8 @@ const MACHINES: &str = include_str!("control/machines.ts");
 pub use machines::{DualGame, EntropyBudget, LinearKl};
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 21;
     fixed_kl(beta, kl, samples) => fixedKl;
     adaptive_kl(config, kl, samples) => adaptiveKl;
 }

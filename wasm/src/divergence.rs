@@ -16,7 +16,13 @@ use crate::{
 const TYPES: &str = include_str!("divergence.ts");
 
 export! {
+    CHAIN = 3;
     kl_estimate(batch, input, config) => klEstimate, klEstimateF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 4;
     kl_gradient(batch, input, config) => klGradient, klGradientF64;
     kl_importance_weighted(batch, input, config) => klImportanceWeighted, klImportanceWeightedF64;
     kl_importance_weighted_gradient(batch, input, config)

@@ -1,6 +1,7 @@
 //! The usual faults of logged rollouts, in codes and numbers: the page has its own words for them.
 
-use js_sys::Array;
+use alloc::vec::Vec;
+
 use tokenwise::Error;
 use tokenwise_lint::{check, Column, Finding, Group, Options, Rule, Sequence, COLUMNS};
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
@@ -10,6 +11,7 @@ use crate::{
     batch::Owned,
     error::Result,
     export::export,
+    js,
     object::{numbers, object, Fields},
 };
 
@@ -17,6 +19,8 @@ use crate::{
 const TYPES: &str = include_str!("lint.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 23;
     lint(batch, input, config) => lint;
 }
 
@@ -57,7 +61,8 @@ fn lint(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
     let (scored, first_update) = (flags_of(&input, "scored", sequences)?, flags_of(&input, "firstUpdate", sequences)?);
     let ids = input.optional_array::<u32>("groups")?;
     fits("groups", ids.as_ref().map(Vec::len), sequences)?;
-    let mut report = Report { limit: config.size_or("limit", usize::MAX)?, counts: [0; RULES], findings: Array::new() };
+    let mut report =
+        Report { limit: config.size_or("limit", usize::MAX)?, counts: [0; RULES], findings: js::Array::new() };
     // by id; each with its first sequence
     let mut groups: Vec<Option<(usize, Group)>> = zeros(if ids.is_some() { sequences } else { 0 })?;
     for row in 0..sequences {
@@ -133,14 +138,14 @@ const RULES: usize = Rule::ALL.len();
 struct Report {
     limit: usize,
     counts: [usize; RULES],
-    findings: Array,
+    findings: js::Array,
 }
 
 impl Report {
     fn add(&mut self, row: usize, finding: &Finding) -> Result<()> {
         let rule = finding.rule();
         self.counts[rule as usize] += 1;
-        if self.findings.length() as usize >= self.limit {
+        if self.findings.len() >= self.limit {
             return Ok(());
         }
         let number = |x: usize| JsValue::from_f64(x as f64);

@@ -1,8 +1,12 @@
 //! **Stage 5 of 7 — loss.**
 
-mod distill;
-mod dual_game;
-mod policy;
+#[cfg(feature = "full")]
+pub(crate) mod distill;
+#[cfg(feature = "full")]
+pub(crate) mod dual_game;
+pub(crate) mod policy;
+
+use alloc::vec::Vec;
 
 use tokenwise::loss as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
@@ -17,12 +21,15 @@ use crate::{
     object::object,
 };
 
+#[cfg(feature = "full")]
 pub(crate) use dual_game::OwnedWeight;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("loss.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 12;
     aggregate(batch, losses, config) => aggregate, aggregateF64;
     group_tokens(batch, groups) => groupTokens;
     value_loss(batch, input, config) => valueLoss, valueLossF64;

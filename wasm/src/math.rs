@@ -8,6 +8,7 @@ use crate::{array::Real, error::Result, export::export, object::number};
 const TYPES: &str = include_str!("types.ts");
 
 export! {
+    CHAIN = 0;
     exp(x) => exp, expF64;
     ln(x) => ln, lnF64;
     sqrt(x) => sqrt, sqrtF64;

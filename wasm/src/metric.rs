@@ -1,7 +1,9 @@
 //! **Stage 6 of 7 — metric.**
 
-mod distribution;
-mod sets;
+#[cfg(feature = "full")]
+pub(crate) mod distribution;
+#[cfg(feature = "full")]
+pub(crate) mod sets;
 
 use tokenwise::{divergence::KlInput, metric as core};
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
@@ -19,8 +21,16 @@ use crate::{
 const TYPES: &str = include_str!("metric.ts");
 
 export! {
+    CHAIN = 17;
     mean(batch, values, config) => mean, meanF64;
     variance(batch, values, config) => variance, varianceF64;
+    analysis(batch, input) => analysis, analysisF64;
+    analysis_sums(batch, input) => analysisSums, analysisSumsF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 18;
     correlation(batch, input) => correlation, correlationF64;
     explained_variance(batch, input, config) => explainedVariance, explainedVarianceF64;
     kl_means(batch, input, config) => klMeans, klMeansF64;
@@ -33,8 +43,6 @@ export! {
     co_moments_merge(a, b) => coMomentsMerge;
     co_moments_covariance(moments, config) => coMomentsCovariance;
     co_moments_correlation(moments) => coMomentsCorrelation;
-    analysis(batch, input) => analysis, analysisF64;
-    analysis_sums(batch, input) => analysisSums, analysisSumsF64;
     analysis_merge(a, b) => analysisMerge;
     analysis_entries(sums) => analysisEntries;
 }
@@ -176,7 +184,7 @@ fn sums<R: Real>(batch: &JsValue, input: &JsValue) -> Result<core::Analysis> {
 }
 
 fn entries(analysis: &core::Analysis) -> Result<JsValue> {
-    numbers(&mut analysis.entries().into_iter())
+    numbers(analysis.entries().into_iter())
 }
 
 fn read_moments(parameter: &str, value: &JsValue) -> Result<core::Moments> {

@@ -1,11 +1,13 @@
 //! Reading and writing plain objects: inputs and configs in, results out.
 
-use js_sys::{Object, Reflect};
-use wasm_bindgen::{JsCast, JsValue};
+use alloc::vec::Vec;
+
+use wasm_bindgen::JsValue;
 
 use crate::{
     array::{read, Element},
-    error::{unknown_choice, unknown_key, wrong_type, Result},
+    error::{listed, unknown_choice, unknown_key, wrong_type, Result},
+    js,
 };
 
 /// The largest number up to which every whole number is one.
@@ -39,7 +41,7 @@ impl<'a> Fields<'a> {
             return Ok(Self(value));
         }
         let fields = Self::input(parameter, value)?;
-        for key in Object::keys(value.unchecked_ref::<Object>()).iter() {
+        for key in js::Object::keys(value) {
             let key = key.as_string().unwrap_or_default();
             if !keys.contains(&key.as_str()) {
                 return Err(unknown_key(parameter, &key, keys));
@@ -53,7 +55,7 @@ impl<'a> Fields<'a> {
         if self.0.is_undefined() {
             return Ok(JsValue::UNDEFINED);
         }
-        Ok(Reflect::get(self.0, &key.into())?)
+        Ok(js::get(self.0, key)?)
     }
 
     pub(crate) fn array<T: Element>(&self, key: &str) -> Result<Vec<T>> {
@@ -142,7 +144,7 @@ impl<'a> Fields<'a> {
         if value.is_undefined() {
             return Ok(None);
         }
-        let name = value.as_string().ok_or_else(|| wrong_type(key, &names.join(" | "), &value))?;
+        let name = value.as_string().ok_or_else(|| wrong_type(key, &listed(names, " | "), &value))?;
         match names.iter().position(|&known| known == name) {
             Some(index) => Ok(Some(index)),
             None => Err(unknown_choice(key, &name, names)),
@@ -159,7 +161,7 @@ pub(crate) fn tagged(parameter: &str, value: &JsValue, kinds: &[(&str, &[&str])]
     let fields = Fields::input(parameter, value)?;
     let names: Vec<&str> = kinds.iter().map(|&(name, _)| name).collect();
     let Some(kind) = fields.chosen("kind", &names)? else {
-        return Err(wrong_type("kind", &names.join(" | "), &JsValue::UNDEFINED));
+        return Err(wrong_type("kind", &listed(&names, " | "), &JsValue::UNDEFINED));
     };
     let keys = kinds.get(kind).map_or(&[] as &[&str], |&(_, keys)| keys);
     Fields::config(parameter, value, &[&["kind"], keys].concat())?;
@@ -206,17 +208,22 @@ pub(crate) fn object<const N: usize>(fields: [(&str, JsValue); N]) -> Result<JsV
 }
 
 /// A fresh object of named numbers.
-#[inline(never)]
-pub(crate) fn numbers(entries: &mut dyn Iterator<Item = (&'static str, f64)>) -> Result<JsValue> {
-    assembled(&entries.map(|(key, value)| (key, value.into())).collect::<Vec<_>>())
+pub(crate) fn numbers(entries: impl Iterator<Item = (&'static str, f64)>) -> Result<JsValue> {
+    #[inline(never)]
+    fn push(all: &mut Vec<(&str, JsValue)>, (key, value): (&'static str, f64)) {
+        all.push((key, value.into()));
+    }
+    let mut all = Vec::new();
+    entries.for_each(|entry| push(&mut all, entry));
+    assembled(&all)
 }
 
 /// Apart from [`object`], so that its code exists once.
 #[inline(never)]
 fn assembled(fields: &[(&str, JsValue)]) -> Result<JsValue> {
-    let object = Object::new();
+    let object = js::Object::new();
     for (key, value) in fields {
-        Reflect::set(&object, &(*key).into(), value)?;
+        js::set(&object, key, value)?;
     }
     Ok(object.into())
 }

@@ -1,6 +1,8 @@
 //! **Stage 1 of 7 — policy.**
 
-use tokenwise::policy as core;
+use alloc::vec::Vec;
+
+use tokenwise::{policy as core, Either};
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
 use crate::{
@@ -17,10 +19,16 @@ use crate::{
 const TYPES: &str = include_str!("policy.ts");
 
 export! {
+    CHAIN = 1;
     shift(batch, input) => shift, shiftF64;
     token_log_probs(batch, input, config) => tokenLogProbs, tokenLogProbsF64;
     log_probs_and_entropy(batch, input, config) => logProbsAndEntropy, logProbsAndEntropyF64;
     entropy(batch, input, config) => entropy, entropyF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 2;
     sum_squared_probs(batch, input, config) => sumSquaredProbs, sumSquaredProbsF64;
     topk_log_probs(batch, input, config) => topkLogProbs, topkLogProbsF64;
     topk_logits_gradient(batch, input, config) => topkLogitsGradient, topkLogitsGradientF64;
@@ -41,6 +49,11 @@ fn shift<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
 
 fn token_log_probs<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
     let (config, (vocab, tokens)) = (config::policy(config)?, vocab_and_tokens(input)?);
+    if Either::is_single() {
+        return call_one::<f32, 1>(batch, arrays(input, ["logits"])?, Size::Tokens, &mut |batch, [logits], [out]| {
+            core::single::token_log_probs(batch, core::LogProbInput { logits, vocab, tokens: &tokens }, &config, out)
+        });
+    }
     call_one::<R, 1>(batch, arrays(input, ["logits"])?, Size::Tokens, &mut |batch, [logits], [out]| {
         core::token_log_probs(batch, core::LogProbInput { logits, vocab, tokens: &tokens }, &config, out)
     })
@@ -48,16 +61,29 @@ fn token_log_probs<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) 
 
 fn log_probs_and_entropy<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
     let (config, (vocab, tokens)) = (config::policy(config)?, vocab_and_tokens(input)?);
-    let inputs = arrays::<R, 1>(input, ["logits"])?;
-    let [log_probs, entropy] = call(batch, inputs, Size::Tokens, &mut |batch, [logits], [log_probs, entropy]| {
-        let input = core::LogProbInput { logits, vocab, tokens: &tokens };
-        core::log_probs_and_entropy(batch, input, &config, core::LogProbOutput { log_probs, entropy })
-    })?;
+    let [log_probs, entropy] = if Either::is_single() {
+        let inputs = arrays::<f32, 1>(input, ["logits"])?;
+        call(batch, inputs, Size::Tokens, &mut |batch, [logits], [log_probs, entropy]| {
+            let input = core::LogProbInput { logits, vocab, tokens: &tokens };
+            core::single::log_probs_and_entropy(batch, input, &config, core::LogProbOutput { log_probs, entropy })
+        })?
+    } else {
+        let inputs = arrays::<R, 1>(input, ["logits"])?;
+        call(batch, inputs, Size::Tokens, &mut |batch, [logits], [log_probs, entropy]| {
+            let input = core::LogProbInput { logits, vocab, tokens: &tokens };
+            core::log_probs_and_entropy(batch, input, &config, core::LogProbOutput { log_probs, entropy })
+        })?
+    };
     object([("logProbs", log_probs), ("entropy", entropy)])
 }
 
 fn entropy<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
     let (config, vocab) = (config::policy(config)?, vocab(input)?);
+    if Either::is_single() {
+        return call_one::<f32, 1>(batch, arrays(input, ["logits"])?, Size::Tokens, &mut |batch, [logits], [out]| {
+            core::single::entropy(batch, core::LogitsInput { logits, vocab }, &config, out)
+        });
+    }
     call_one::<R, 1>(batch, arrays(input, ["logits"])?, Size::Tokens, &mut |batch, [logits], [out]| {
         core::entropy(batch, core::LogitsInput { logits, vocab }, &config, out)
     })

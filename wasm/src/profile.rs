@@ -1,6 +1,7 @@
 //! The conventions of the frameworks, and what becomes of a batch under two of them.
 
-use js_sys::{Array, Object, Reflect};
+use alloc::format;
+
 use tokenwise::{
     advantage::WeightedSum,
     loss::AggregateMode,
@@ -17,6 +18,7 @@ use crate::{
     batch::{Owned, OwnedGroups},
     error::{unknown_choice, wrong_type, Result},
     export::export,
+    js,
     metric::count,
     object::{object, Choice, Fields},
 };
@@ -25,6 +27,8 @@ use crate::{
 const TYPES: &str = include_str!("profile.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 22;
     compare(batch, groups, input, profiles, config) => compareProfiles, compareProfilesF64;
     conventions(profile) => conventions;
 }
@@ -73,8 +77,8 @@ fn compare<R: Real>(
 ) -> Result<JsValue> {
     let (batch, groups) = (Owned::read(batch)?, OwnedGroups::read("groups", groups)?);
     let (batch, groups, config) = (batch.view()?, groups.view()?, read_config(config)?);
-    let profiles = match profiles.dyn_ref::<Array>() {
-        Some(pair) if pair.length() == 2 => [profile("profiles", &pair.get(0))?, profile("profiles", &pair.get(1))?],
+    let profiles = match profiles.dyn_ref::<js::Array>() {
+        Some(pair) if pair.len() == 2 => [profile("profiles", &pair.at(0))?, profile("profiles", &pair.at(1))?],
         _ => return Err(wrong_type("profiles", "an array of two names", profiles)),
     };
     let fields = Fields::input("input", input)?;
@@ -101,7 +105,7 @@ fn compare<R: Real>(
         sums: &mut zeros::<WeightedSum>(sizes.groups)?,
         keep: &mut zeros(sizes.keep)?,
     };
-    let (out, mut failed) = (Array::new(), None);
+    let (out, mut failed) = (js::Array::new(), None);
     let sides = profiles.map(Profile::conventions);
     core::compare(&batch, &groups, input, sides, &config, scratch, |difference| match written(difference) {
         Ok(object) => _ = out.push(&object),
@@ -112,25 +116,27 @@ fn compare<R: Real>(
 
 fn written(difference: &Difference<'_>) -> Result<JsValue> {
     let [first, second] = difference.values;
-    let number = |value: tokenwise::Result<f64>| value.map_or(JsValue::NULL, JsValue::from_f64);
-    let code = |value: tokenwise::Result<f64>| value.err().map_or(JsValue::NULL, |error| error.code().into());
+    let number = |value: ::core::result::Result<f64, tokenwise::Error>| value.map_or(JsValue::NULL, JsValue::from_f64);
+    let code = |value: ::core::result::Result<f64, tokenwise::Error>| {
+        value.err().map_or(JsValue::NULL, |error| error.code().into())
+    };
     let shape = match difference.quantity.shape() {
         QuantityShape::Tokens => "tokens",
         QuantityShape::Sequences => "sequences",
         QuantityShape::Scalar => "scalar",
     };
-    let causes = Array::new();
+    let causes = js::Array::new();
     for cause in difference.causes() {
         let [first, second] = cause.values.map(|value| JsValue::from(format!("{value:?}")));
-        let values = Array::of2(&first, &second).into();
+        let values = js::Array::pair(&first, &second);
         causes.push(&object([("convention", cause.convention.name().into()), ("values", values)])?);
     }
     object([
         ("result", difference.quantity.name().into()),
         ("shape", shape.into()),
         ("index", difference.index.map_or(JsValue::NULL, |index| count(index as u64))),
-        ("values", Array::of2(&number(first), &number(second)).into()),
-        ("refused", Array::of2(&code(first), &code(second)).into()),
+        ("values", js::Array::pair(&number(first), &number(second))),
+        ("refused", js::Array::pair(&code(first), &code(second))),
         ("difference", difference.difference.into()),
         ("count", count(difference.count as u64)),
         ("causes", causes.into()),
@@ -138,10 +144,10 @@ fn written(difference: &Difference<'_>) -> Result<JsValue> {
 }
 
 fn conventions(name: &JsValue) -> Result<JsValue> {
-    let (conventions, out) = (profile("profile", name)?.conventions(), Object::new());
+    let (conventions, out) = (profile("profile", name)?.conventions(), js::Object::new());
     for &convention in Convention::ALL {
         let value = format!("{:?}", conventions.of(convention));
-        Reflect::set(&out, &convention.name().into(), &value.into())?;
+        js::set(&out, convention.name(), &value.into())?;
     }
     Ok(out.into())
 }

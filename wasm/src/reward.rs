@@ -1,5 +1,7 @@
 //! **Stage 3 of 7 — reward.**
 
+use alloc::vec::Vec;
+
 use tokenwise::reward as core;
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
@@ -17,8 +19,14 @@ use crate::{
 const TYPES: &str = include_str!("reward.ts");
 
 export! {
+    CHAIN = 5;
     place_scores(batch, scores) => placeScores, placeScoresF64;
     shape_rewards(batch, input, beta) => shapeRewards, shapeRewardsF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 6;
     kl_in_reward(batch, input, config) => klInReward, klInRewardF64;
     kl_in_scores(batch, input, beta) => klInScores, klInScoresF64;
     clipped_rewards(batch, input, config) => clippedRewards, clippedRewardsF64;

@@ -1,6 +1,7 @@
 //! **Before stage 5 — rollout.**
 
-use js_sys::Array;
+use alloc::{string::String, vec::Vec};
+
 use tokenwise::{
     rollout::{self as core, RolloutInput},
     Batch,
@@ -14,6 +15,7 @@ use crate::{
     config,
     error::{wrong_type, Result},
     export::export,
+    js,
     object::{count, number, numbers, object, size},
 };
 
@@ -21,6 +23,8 @@ use crate::{
 const TYPES: &str = include_str!("rollout.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 11;
     rollout_weights(batch, input, config) => rolloutWeights, rolloutWeightsF64;
     rollout_weight_metrics(batch, input, config) => rolloutWeightMetrics, rolloutWeightMetricsF64;
     rollout_mismatch(batch, input, config) => rolloutMismatch, rolloutMismatchF64;
@@ -83,7 +87,7 @@ fn rollout_weight_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &Js
         metrics = core::rollout_weight_metrics(batch, input, &config)?;
         Ok(())
     })?;
-    numbers(&mut metrics.entries())
+    numbers(metrics.entries())
 }
 
 fn rollout_mismatch<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
@@ -92,7 +96,7 @@ fn rollout_mismatch<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue)
         mismatch = core::rollout_mismatch(batch, input, divisor)?;
         Ok(())
     })?;
-    numbers(&mut mismatch.entries().into_iter())
+    numbers(mismatch.entries().into_iter())
 }
 
 fn probability_difference<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
@@ -101,7 +105,7 @@ fn probability_difference<R: Real>(batch: &JsValue, input: &JsValue) -> Result<J
         difference = core::probability_difference(batch, input)?;
         Ok(())
     })?;
-    numbers(&mut difference.entries().into_iter())
+    numbers(difference.entries().into_iter())
 }
 
 fn rollout_rejection_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
@@ -112,7 +116,7 @@ fn rollout_rejection_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: 
         totals = core::rollout_rejection_metrics(batch, input, &config, &mut metrics)?;
         Ok(())
     })?;
-    numbers(&mut metrics.iter().flat_map(core::CriterionMetrics::entries).chain(totals.entries()))
+    numbers(metrics.iter().flat_map(core::CriterionMetrics::entries).chain(totals.entries()))
 }
 
 /// A call of the core that drops tokens by trainer against sampler.
@@ -199,8 +203,8 @@ fn response_mask_from_eos(layout: &JsValue, tokens: &JsValue, eos: &JsValue) -> 
 fn parse_rejection(options: &JsValue, thresholds: &JsValue) -> Result<JsValue> {
     let (options, thresholds) = (text("options", options)?, text("thresholds", thresholds)?);
     let mut criteria = zeros(options.split(',').count())?;
-    let count = core::parse_rejection(&options, &thresholds, &mut criteria)?;
-    let array = Array::new();
+    let count = core::parse_rejection_by(&decimal, &options, &thresholds, &mut criteria)?;
+    let array = js::Array::new();
     for criterion in criteria.iter().take(count) {
         array.push(&config::write_criterion(criterion)?);
     }
@@ -208,9 +212,21 @@ fn parse_rejection(options: &JsValue, thresholds: &JsValue) -> Result<JsValue> {
 }
 
 fn parse_weight_bound(threshold: &JsValue) -> Result<JsValue> {
-    config::write_weight_bound(core::parse_weight_bound(&text("threshold", threshold)?)?)
+    config::write_weight_bound(core::parse_weight_bound_by(&decimal, &text("threshold", threshold)?)?)
 }
 
 fn text(parameter: &str, value: &JsValue) -> Result<String> {
     value.as_string().ok_or_else(|| wrong_type(parameter, "a string", value))
+}
+
+/// A decimal number as Rust reads it. JavaScript rounds it as well, and has the tables for that.
+fn decimal(text: &str) -> f64 {
+    let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
+    match text.trim_start_matches('+') {
+        "inf" | "infinity" => f64::INFINITY,
+        // what JavaScript holds for 0
+        "" => f64::NAN,
+        _ if digits => js::number(text),
+        _ => f64::NAN,
+    }
 }

@@ -1,6 +1,8 @@
 //! What goes on from one call to the next: objects with memory of their own.
 
-use std::{cell::RefCell, rc::Rc};
+use ::core::cell::RefCell;
+use alloc::rc::Rc;
+use alloc::vec::Vec;
 
 use tokenwise::{
     advantage::RoleBaseline,

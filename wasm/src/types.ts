@@ -52,20 +52,21 @@ export interface VarianceConfig {
  * What a refused call throws. Codes of the core: length, offsets, token_id, group, sequence, config, entry,
  * empty_mask, too_few, overflow. Codes about what JavaScript handed over: type, key, choice, freed, memory.
  */
-export interface TokenwiseError extends Error {
-  name: "TokenwiseError";
-  code:
+export class TokenwiseError extends Error {
+  private constructor();
+  readonly name: "TokenwiseError";
+  readonly code:
     | "length" | "offsets" | "token_id" | "group" | "sequence" | "config" | "entry" | "empty_mask" | "too_few"
     | "overflow"
     | "type" | "key" | "choice" | "freed" | "memory";
   /** The parameter or key at fault. */
-  parameter: string;
+  readonly parameter: string;
   /** The index of the entry at fault, where there is one. */
-  index: number | undefined;
+  readonly index: number | undefined;
   /** What would have been right: a number, or words. */
-  expected: number | string;
+  readonly expected: number | string;
   /** What was there: a primitive as it is, an object by the name of its class, an overflow by its two factors. */
-  got: unknown;
+  readonly got: unknown;
 }
 
 /** `e^x`, rounded to f32: the same bits in every browser. */

@@ -116,7 +116,7 @@ const refusals = [
 for (const [call, code, parameter, index, expected, got, message] of refusals) {
   test(message, () => {
     assert.throws(call, (error) => {
-      assert.ok(error instanceof Error);
+      assert.ok(error instanceof tokenwise.TokenwiseError && error instanceof Error);
       const { name } = error;
       assert.deepEqual(
         { name, code: error.code, parameter: error.parameter, index: error.index, expected: error.expected, got: error.got, message: error.message },

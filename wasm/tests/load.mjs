@@ -3,6 +3,8 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { join } from "node:path";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
+/** The npm package beside it. */
+export const packed = process.env.TOKENWISE_PACKAGE ?? join(root, "target/wasm/package");
 export const folder = process.env.TOKENWISE_WASM ?? join(root, "target/wasm/node");
 export const tokenwise = await import(pathToFileURL(join(folder, "tokenwise.js")).href);
 

@@ -36,11 +36,16 @@ impl Machine {
 /// All machines; the first is the one the record is written from.
 pub(crate) fn machines() -> Vec<Machine> {
     let mut machines = native();
-    for (name, flags, folder) in
-        [("wasm32", "", "bits"), ("wasm32 simd128", "-C target-feature=+simd128", "bits-simd128")]
-    {
+    let simd = "-C target-feature=+simd128";
+    for (name, flags, folder, features) in [
+        ("wasm32", "", "bits", ""),
+        ("wasm32 simd128", simd, "bits-simd128", ""),
+        // as the package is built
+        ("wasm32 small", "", "bits-small", "--features=small"),
+        ("wasm32 small simd128", simd, "bits-small-simd128", "--features=small"),
+    ] {
         let needs = [Need::Target("wasm32-unknown-unknown"), Need::Program("node", "nodejs")];
-        machines.push(Machine::new(name, &needs, move |workspace| wasm(workspace, flags, folder)));
+        machines.push(Machine::new(name, &needs, move |workspace| wasm(workspace, flags, folder, features)));
     }
     for (name, target) in [("Cortex-M4F", "thumbv7em-none-eabihf"), ("Cortex-M0 soft-float", "thumbv6m-none-eabi")] {
         machines.push(Machine::new(name, &[Need::Target(target), QEMU_ARM], move |workspace| {
@@ -136,9 +141,9 @@ fn host_program(workspace: &Workspace, arguments: &[&str], flags: &str, folder: 
     Ok(build(cargo, &workspace.host, "print", arguments)?.join(format!("print{}", env::consts::EXE_SUFFIX)))
 }
 
-fn wasm(workspace: &Workspace, flags: &str, folder: &str) -> Result<String> {
+fn wasm(workspace: &Workspace, flags: &str, folder: &str, features: &str) -> Result<String> {
     let cargo = workspace.cargo_with_flags(flags, folder);
-    let module = build(cargo, "wasm32-unknown-unknown", "exports", &["--release"])?.join("exports.wasm");
+    let module = build(cargo, "wasm32-unknown-unknown", "exports", &["--release", features])?.join("exports.wasm");
     stdout_of(workspace.command("node").arg("tests/fingerprint/print.mjs").arg(module))
 }
 

@@ -180,6 +180,7 @@ fn wasm(workspace: &Workspace) -> Result<Vec<Command>> {
         let mut node = workspace.command("node");
         node.args(["--test", "--test-reporter=spec"]).args(test_files(workspace, WASM_TESTS)?);
         node.env("TOKENWISE_WASM", workspace.target.join(folder));
+        node.env("TOKENWISE_PACKAGE", workspace.target.join("wasm/package"));
         steps.push(node);
     }
     Ok(steps)

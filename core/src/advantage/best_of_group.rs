@@ -3,7 +3,7 @@ use super::{
     GroupScale,
 };
 use crate::{
-    error::{check_len, check_not_negative, Error, Result},
+    error::{check_len, check_not_negative, refused, Error, Result},
     groups::Groups,
     math::sqrt,
     real::Real,
@@ -110,7 +110,7 @@ pub fn best_of_group<R: Real>(
         scratch.top[group].add(sequence, score.widen());
     }
     if let Some((index, group)) = groups.ids().enumerate().find(|&(_, group)| scratch.top[group].count == 1) {
-        return Err(Error::Entry { what: "groups", index, must_be: SHARED, got: group as f64 });
+        return refused(Error::Entry { what: "groups", index, must_be: SHARED, got: group as f64 });
     }
     group_moments(groups, scores, scratch.moments);
     let batch_deviation = batch_deviation(scratch.moments, config.scale, config.spread)?;

@@ -1,6 +1,6 @@
 use super::{discounted_returns, ReturnsConfig, ReturnsInput};
 use crate::{
-    error::{check_config, check_len, Error, Result},
+    error::{check_config, check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
     reduce::map_row,
@@ -133,7 +133,12 @@ pub fn attention_credit<R: Real>(batch: &Batch<'_>, input: AttentionInput<'_, R>
         for (t, (&weight, &keep)) in weights.iter().zip(row.keep).enumerate() {
             if keep {
                 if weight < R::zero() || weight == R::infinity() {
-                    return Err(Error::Entry { what: "weights", index: row.start + t, must_be, got: weight.widen() });
+                    return refused(Error::Entry {
+                        what: "weights",
+                        index: row.start + t,
+                        must_be,
+                        got: weight.widen(),
+                    });
                 }
                 first = first.or(Some(row.start + t));
                 positive |= weight > R::zero();
@@ -141,7 +146,7 @@ pub fn attention_credit<R: Real>(batch: &Batch<'_>, input: AttentionInput<'_, R>
             }
         }
         if let (Some(index), false, false) = (first, positive, undefined) {
-            return Err(Error::Entry { what: "weights", index, must_be, got: 0.0 });
+            return refused(Error::Entry { what: "weights", index, must_be, got: 0.0 });
         }
     }
     for (row, &score) in batch.rows().zip(input.scores) {

@@ -4,7 +4,7 @@ use super::{
     FactorPrecision, GroupConfig, WhitenConfig,
 };
 use crate::{
-    error::{check_len, check_not_negative, checked_size, Error, Result},
+    error::{check_len, check_not_negative, checked_size, refused, Error, Result},
     groups::Groups,
     layout::Batch,
     real::Real,
@@ -30,7 +30,9 @@ impl<R: Real> GdpoInput<'_, R> {
         check_not_negative("epsilon", config.epsilon)?;
         match self.weights.iter().position(|weight| !weight.is_finite()) {
             None => Ok(()),
-            Some(index) => Err(Error::Entry { what: "weights", index, must_be: "finite", got: self.weights[index] }),
+            Some(index) => {
+                refused(Error::Entry { what: "weights", index, must_be: "finite", got: self.weights[index] })
+            }
         }
     }
 }

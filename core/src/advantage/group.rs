@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, Error, Result},
+    error::{check_len, check_not_negative, refused, Error, Result},
     groups::Groups,
     layout::Batch,
     math::sqrt,
@@ -223,7 +223,7 @@ pub(super) fn check_sequences(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<
     if groups.sequences() == batch.sequences() {
         Ok(())
     } else {
-        Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
+        refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
     }
 }
 

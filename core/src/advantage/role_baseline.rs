@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_unit, Error, Result},
+    error::{check_len, check_unit, refused, Error, Result},
     real::Real,
 };
 
@@ -74,10 +74,10 @@ pub fn role_baseline<R: Real>(
     for (index, (&role, score)) in roles.iter().zip(scores).enumerate() {
         if role as usize >= baselines.len() {
             let must_be = "below the number of baselines";
-            return Err(Error::Entry { what: "roles", index, must_be, got: f64::from(role) });
+            return refused(Error::Entry { what: "roles", index, must_be, got: f64::from(role) });
         }
         if !score.is_finite() {
-            return Err(Error::Entry { what: "scores", index, must_be: "finite", got: score.widen() });
+            return refused(Error::Entry { what: "scores", index, must_be: "finite", got: score.widen() });
         }
     }
     for ((&role, score), out) in roles.iter().zip(scores).zip(out) {

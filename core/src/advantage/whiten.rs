@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, Error, Result},
+    error::{check_len, check_not_negative, refused, Error, Result},
     layout::Batch,
     math::sqrt,
     parallel::{in_order, Each},
@@ -135,11 +135,11 @@ pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, o
 pub(super) fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<()> {
     check_not_negative("epsilon", config.epsilon)?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let needed = config.spread.needs() as usize;
     if config.scale == Scale::StandardDeviation && batch.kept() < needed {
-        return Err(Error::TooFew { what: "variance", needed, got: batch.kept() });
+        return refused(Error::TooFew { what: "variance", needed, got: batch.kept() });
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, check_positive, Error, Result},
+    error::{check_config, check_len, check_positive, refused, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -177,7 +177,7 @@ fn check_groups(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
     if groups.sequences() == batch.sequences() {
         Ok(())
     } else {
-        Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
+        refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
     }
 }
 
@@ -199,23 +199,27 @@ impl<'a> Aggregate<'a> {
     pub(crate) fn plan(&self, batch: &Batch<'_>) -> Result<Plan<'a>> {
         let (global, ranks) = match self.counts {
             // a sum over nothing is 0; a mean over nothing is nothing
-            Counts::Local if batch.kept() == 0 && self.mode != AggregateMode::TokenSum => return Err(Error::EmptyMask),
+            Counts::Local if batch.kept() == 0 && self.mode != AggregateMode::TokenSum => {
+                return refused(Error::EmptyMask)
+            }
             Counts::Local => (None, 1.0),
             Counts::Global(counts) => {
                 check_config("ranks", "at least 1", counts.ranks as f64, counts.ranks > 0)?;
                 (Some(counts), counts.ranks as f64)
             }
         };
-        let needed = |what, count: u64| {
+        let needed = |what, count: u64| -> Result<f64> {
             check_config(what, "at least 1", count as f64, count > 0)?;
             Ok(count as f64)
         };
-        let sequences = || match global {
-            Some(counts) => needed("sequences", counts.sequences),
-            None => Ok(match self.empty_rows {
-                EmptyRows::Excluded => batch.kept_sequences(),
-                EmptyRows::Counted => batch.sequences(),
-            } as f64),
+        let sequences = || -> Result<f64> {
+            match global {
+                Some(counts) => needed("sequences", counts.sequences),
+                None => Ok(match self.empty_rows {
+                    EmptyRows::Excluded => batch.kept_sequences(),
+                    EmptyRows::Counted => batch.sequences(),
+                } as f64),
+            }
         };
         let (share, per) = match self.mode {
             AggregateMode::TokenMean => {
@@ -237,7 +241,7 @@ impl<'a> Aggregate<'a> {
                 check_len("tokens", tokens, groups.count())?;
                 for (row, group) in batch.rows().zip(groups.ids()) {
                     if tokens[group] < row.kept() as u64 {
-                        return Err(Error::Entry {
+                        return refused(Error::Entry {
                             what: "tokens",
                             index: group,
                             must_be: "at least the kept tokens of each sequence of the prompt",

@@ -1,6 +1,6 @@
 use super::{ppo_clip, reinforce, PolicyLoss, PolicyLossInput, PpoConfig, ReinforceConfig};
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::{Batch, Mask},
     real::Real,
     rollout::{
@@ -119,7 +119,7 @@ pub fn bypass_loss<R: Real>(
     let BypassOutput { weights, keep, per_criterion, grad } = output;
     input.check(batch, grad)?;
     if let Some(weights) = input.weights {
-        return Err(Error::Length { what: "weights", expected: 0, got: weights.len() });
+        return refused(Error::Length { what: "weights", expected: 0, got: weights.len() });
     }
     check_len("weights", weights, batch.tokens())?;
     check_len("keep", keep, batch.tokens())?;
@@ -134,7 +134,7 @@ pub fn bypass_loss<R: Real>(
     checked?;
     aggregate.plan(batch)?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
 
     // from here on nothing can be refused

@@ -1,6 +1,6 @@
 use super::{Counts, PolicyLoss, PolicyLossInput};
 use crate::{
-    error::{check_config, check_not_negative, Error, Result},
+    error::{check_config, check_not_negative, refused, Error, Result},
     layout::Batch,
     math::{exp, ln},
     real::Real,
@@ -71,7 +71,7 @@ pub fn gmpo<R: Real>(
     check_not_negative("clip_low", config.clip_low)?;
     check_not_negative("clip_high", config.clip_high)?;
     let share = match config.counts {
-        Counts::Local if batch.kept() == 0 => return Err(Error::EmptyMask),
+        Counts::Local if batch.kept() == 0 => return refused(Error::EmptyMask),
         Counts::Local => 1.0 / batch.sequences() as f64,
         Counts::Global(counts) => {
             check_config("sequences", "at least 1", counts.sequences as f64, counts.sequences > 0)?;

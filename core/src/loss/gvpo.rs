@@ -1,6 +1,6 @@
 use super::PolicyLossInput;
 use crate::{
-    error::{check_len, check_positive, Error, Result},
+    error::{check_len, check_positive, refused, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -63,7 +63,7 @@ pub fn gvpo<R: Real>(
 ) -> Result<f64> {
     input.check(batch, grad)?;
     if groups.sequences() != batch.sequences() {
-        return Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
+        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
     }
     check_len("scratch", scratch, groups.count())?;
     check_positive("beta", config.beta)?;
@@ -72,7 +72,7 @@ pub fn gvpo<R: Real>(
         scratch[group].count += 1;
     }
     if let Some(lonely) = scratch.iter().find(|moments| moments.count == 1) {
-        return Err(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
+        return refused(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
     }
     let log_ratio = |row: &Row<'_>| {
         let [sum] = map_row(row, [input.log_probs, input.old_log_probs], [], |[new, old]| ([], [(new - old).widen()]));

@@ -38,8 +38,57 @@ pub(crate) trait TokenLoss<R>: Copy + Sync {
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
 }
 
-/// Aggregates a loss over a batch and writes its gradient.
+/// Aggregates a loss over a batch and writes its gradient, by the one walk for all losses.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
 pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    formula: &F,
+    plan: &Plan<'_>,
+    divisor: Divisor,
+    grad: &mut [R],
+) -> PolicyLoss {
+    evaluate_any(batch, input, &Any(formula), plan, divisor, grad)
+}
+
+/// A loss behind a pointer.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+struct Any<'a, R>(&'a (dyn AnyLoss<R> + Sync));
+
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+trait AnyLoss<R> {
+    fn any_token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
+}
+
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+impl<R, F: TokenLoss<R>> AnyLoss<R> for F {
+    fn any_token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
+        self.token(log_prob, old_log_prob, advantage)
+    }
+}
+
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+impl<R> Clone for Any<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+impl<R> Copy for Any<'_, R> {}
+
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+impl<R> TokenLoss<R> for Any<'_, R> {
+    fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
+        self.0.any_token(log_prob, old_log_prob, advantage)
+    }
+}
+
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+pub(crate) use evaluate_any as evaluate;
+
+/// Aggregates a loss over a batch and writes its gradient.
+pub(crate) fn evaluate_any<R: Real, F: TokenLoss<R>>(
     batch: &Batch<'_>,
     input: PolicyLossInput<'_, R>,
     formula: &F,

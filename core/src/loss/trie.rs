@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, Error, Result},
+    error::{check_config, check_len, refused, Error, Result},
     groups::Groups,
     layout::Batch,
     real::Real,
@@ -125,7 +125,7 @@ pub fn trie_complexity<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     if groups.sequences() != batch.sequences() {
-        return Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
+        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
     }
     check_len("tokens", input.tokens, batch.tokens())?;
     check_len("rewards", input.rewards, batch.tokens())?;

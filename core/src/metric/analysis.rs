@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::Batch,
     math::exp,
     parallel::{in_order, Each, Part},
@@ -126,7 +126,7 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
     check_len("advantages", input.advantages, batch.tokens())?;
     check_len("rewards", input.rewards, batch.tokens())?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let (mut moments, mut totals) = (CoMoments::default(), [Sum::default(); 5]);
     in_order::<R, _, 0>(

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
     reduce::{map_row, Sum},
@@ -34,7 +34,7 @@ use crate::{
 pub fn effective_sample_size<R: Real>(batch: &Batch<'_>, weights: &[R]) -> Result<f64> {
     check_len("weights", weights, batch.tokens())?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let [sum, squares] = power_sums(batch, weights);
     Ok(if squares == 0.0 { 0.0 } else { sum * sum / squares })

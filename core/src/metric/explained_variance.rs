@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, Error, Result},
+    error::{check_len, check_not_negative, refused, Error, Result},
     layout::Batch,
     real::Real,
     statistics::{CoMoments, Spread},
@@ -69,10 +69,10 @@ pub fn explained_variance<R: Real>(
 /// From the moments of returns (x) and values (y).
 pub(crate) fn explained_by(moments: &CoMoments, config: &ExplainedVarianceConfig) -> Result<f64> {
     if moments.count == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     if moments.count < config.spread.needs() {
-        return Err(Error::TooFew { what: "explained_variance", needed: 2, got: 1 });
+        return refused(Error::TooFew { what: "explained_variance", needed: 2, got: 1 });
     }
     let n = moments.count as f64;
     let divisor = if config.spread == Spread::Sample { n - 1.0 } else { n };

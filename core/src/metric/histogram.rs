@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_unit, Error, Result},
+    error::{check_len, check_unit, refused, Error, Result},
     layout::Batch,
     real::Real,
 };
@@ -126,7 +126,7 @@ impl Histogram {
         check_unit("level", level)?;
         let count = self.count();
         if count == 0 {
-            return Err(Error::EmptyMask);
+            return refused(Error::EmptyMask);
         }
         if self.nan > 0 {
             return Ok(f64::NAN);

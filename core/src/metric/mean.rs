@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
     reduce::{fold_row, Sum},
@@ -36,7 +36,7 @@ use crate::{
 pub fn mean<R: Real>(batch: &Batch<'_>, values: &[R], divisor: Divisor) -> Result<f64> {
     check_len("values", values, batch.tokens())?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(total(batch, values) / divisor.of(batch.kept() as f64))
 }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_unit, Error, Result},
+    error::{check_len, check_unit, refused, Error, Result},
     layout::Batch,
     order,
     real::Real,
@@ -38,7 +38,7 @@ pub fn quantile<R: Real>(batch: &Batch<'_>, values: &[R], level: f64) -> Result<
     check_len("values", values, batch.tokens())?;
     check_unit("level", level)?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(order::quantile(batch, values, level))
 }

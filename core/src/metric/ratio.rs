@@ -1,6 +1,6 @@
 use crate::{
     divergence::{kl_value, KlConfig, KlEstimator, KlInput},
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::{Batch, Row},
     loss::{Clip, DualClip},
     math::exp,
@@ -54,7 +54,7 @@ pub fn kl_means<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, divisor: Divi
     check_len("log_probs", input.log_probs, batch.tokens())?;
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let n = divisor.of(batch.kept() as f64);
     let [k1, abs, k2, k3] = kl_sums(batch, input).map(|sum| sum / n);
@@ -161,7 +161,7 @@ pub fn clip_fractions<R: Real>(
     check_len("advantages", input.advantages, batch.tokens())?;
     let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let n = config.divisor.of(batch.kept() as f64);
     let [low, high, dual] = held(batch, input, &clip).map(|count| count / n);

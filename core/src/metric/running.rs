@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     math::sqrt,
     real::Real,
     statistics::{Divisor, Moments, Spread},
@@ -59,7 +59,7 @@ impl RunningMoments {
             batch.merge(&Moments { count: 1, mean: value.widen(), m2: 0.0 });
         }
         if batch.count == 0 {
-            return Err(Error::EmptyMask);
+            return refused(Error::EmptyMask);
         }
         let size = batch.count as f64;
         let (delta, total) = (batch.mean - self.mean, self.count + size);

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, Error, Result},
+    error::{check_len, check_not_negative, refused, Error, Result},
     layout::Batch,
     math::exp,
     real::Real,
@@ -100,7 +100,7 @@ pub fn variance_proxy<R: Real>(
     }
     check_not_negative("gradient_norm", gradient_norm)?;
     if batch.sequences() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let rows = batch.sequences() as f64;
     let [power, a_squared, w] = sums(batch, input, divisor).map(|sum| sum / rows);

@@ -3,6 +3,9 @@
 mod backward;
 mod log_probs;
 mod logit;
+#[cfg(feature = "small")]
+#[doc(hidden)]
+pub mod single;
 mod topk;
 pub(crate) mod vocab_row;
 

@@ -5,7 +5,7 @@ use super::{
     Logit, PolicyConfig,
 };
 use crate::{
-    error::{check_config, check_len, checked_size, Error, Result},
+    error::{check_config, check_len, checked_size, refused, Error, Result},
     layout::Batch,
     math::exp,
     real::Real,
@@ -137,7 +137,7 @@ fn check_ids(batch: &Batch<'_>, ids: &[u32], k: usize, vocab: usize) -> Result<u
     check_len("tokens", ids, len)?;
     for (slot, ids) in ids.chunks_exact(k).enumerate().filter(|&(slot, _)| batch.mask().as_slice()[slot]) {
         if let Some(at) = ids.iter().position(|&id| id as usize >= vocab) {
-            return Err(Error::TokenId { index: slot * k + at, id: ids[at], vocab });
+            return refused(Error::TokenId { index: slot * k + at, id: ids[at], vocab });
         }
     }
     Ok(len)

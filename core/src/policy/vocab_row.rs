@@ -7,7 +7,7 @@ use core::{array, mem::size_of};
 
 use super::Logit;
 use crate::{
-    error::{check_config, check_len, check_positive, checked_size, Error, Result},
+    error::{check_config, check_len, check_positive, checked_size, refused, Error, Result},
     layout::Batch,
     math::{exp, ln},
     real::Real,
@@ -73,7 +73,8 @@ impl<R: Real> VocabRow<R> {
         Self::read_terms::<L, 3>(logits, inverse_temperature)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
         let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
@@ -93,7 +94,7 @@ impl<R: Real> VocabRow<R> {
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let near = least - max >= R::NEAR;
+            let near = least - max >= R::near();
             let ahead =
                 Ahead { address: ahead.as_ptr().wrapping_add(AHEAD * BLOCK).cast(), step: LANES * size_of::<L>() };
             let by_hand = if near && logits.len() == BLOCK && N == 2 { R::near_sums(z, max, ahead) } else { None };
@@ -110,7 +111,7 @@ impl<R: Real> VocabRow<R> {
             row.weighted += sums[1];
             row.squares += sums.get(2).copied().unwrap_or(0.0);
         }
-        row.near = least_of_all - row.max >= R::NEAR;
+        row.near = least_of_all - row.max >= R::near();
         // no entry at all has any probability
         if row.max == R::neg_infinity() {
             row.sum = f64::NAN;
@@ -143,7 +144,8 @@ impl<R: Real> Block<R> {
     }
 
     /// `logits` are at least one and at most a block.
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
         for (z, logit) in self.z.iter_mut().zip(logits) {
             *z = logit.load() * scale;
@@ -167,7 +169,8 @@ impl<R: Real> Block<R> {
 }
 
 /// The least and the largest z; NaN is neither.
-#[inline(always)]
+#[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
 fn range<R: Real>(z: &[R; BLOCK]) -> (R, R) {
     if let Some([least, largest]) = R::range(z) {
         return (least, largest);
@@ -223,7 +226,8 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
 
 /// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`. A block comes with
 /// the number of its entries that count.
-#[inline(always)]
+#[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
 pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     blocks: [(&[R; BLOCK], usize); INS],
     of: &impl Terms<R, INS, N>,
@@ -275,7 +279,7 @@ pub(crate) fn check_tokens(batch: &Batch<'_>, tokens: &[u32], vocab: usize) -> R
     check_len("tokens", tokens, batch.tokens())?;
     for (index, (&id, &keep)) in tokens.iter().zip(batch.mask().as_slice()).enumerate() {
         if keep && id as usize >= vocab {
-            return Err(Error::TokenId { index, id, vocab });
+            return refused(Error::TokenId { index, id, vocab });
         }
     }
     Ok(())

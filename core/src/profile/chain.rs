@@ -7,7 +7,7 @@ use crate::{
         sequence_sums, whiten, GaeConfig, GaeInput, GaeOutput, ReturnsConfig, ReturnsInput, WeightedSum,
     },
     divergence::{kl_estimate, kl_gradient, KlInput},
-    error::{check_len, Result},
+    error::{check_len, kept, Result},
     groups::Groups,
     layout::{Batch, Mask},
     loss::{
@@ -113,7 +113,7 @@ impl<R: Real> Chain<'_, R> {
             Some(ref_log_probs) => {
                 let input =
                     KlInRewardInput { scores: input.rewards, old_log_probs: input.old_log_probs, ref_log_probs };
-                let mean = kl_in_reward(batch, input, &c.kl_reward(), rewards);
+                let mean = kept(kl_in_reward(batch, input, &c.kl_reward(), rewards));
                 record.note(Quantity::Rewards, mean.map(|_| ()))?;
                 record.scalar(Quantity::RewardKl, mean)?;
             }
@@ -125,16 +125,16 @@ impl<R: Real> Chain<'_, R> {
         }
         let of_rewards = ReturnsInput { rewards, bootstrap: work.bootstrap };
         let returns_config = ReturnsConfig { gamma: config.gamma, ..c.returns() };
-        record.note(Quantity::Returns, discounted_returns(batch, of_rewards, &returns_config, returns))?;
+        record.note(Quantity::Returns, kept(discounted_returns(batch, of_rewards, &returns_config, returns)))?;
         if let Some(values) = input.values {
             let of_values = GaeInput { rewards, values, bootstrap: work.bootstrap };
             let output = GaeOutput { advantages, returns: gae_returns };
-            let done = gae(batch, of_values, &GaeConfig { gamma: config.gamma, ..c.gae() }, output);
+            let done = kept(gae(batch, of_values, &GaeConfig { gamma: config.gamma, ..c.gae() }, output));
             record.note(Quantity::Gae, done)?;
             record.note(Quantity::GaeReturns, done)?;
         }
         let raw = if input.values.is_some() { &*advantages } else { &*returns };
-        let whitening = whiten(batch, raw, &c.whiten(), whitened);
+        let whitening = kept(whiten(batch, raw, &c.whiten(), whitened));
         record.note(Quantity::Whitened, whitening)?;
 
         match (input.scores, c.score_slots) {
@@ -146,17 +146,17 @@ impl<R: Real> Chain<'_, R> {
             }
         }
         record.note(Quantity::Scores, Ok(()))?;
-        let done = group_relative(groups, scores, &c.group(), work.moments, relative);
+        let done = kept(group_relative(groups, scores, &c.group(), work.moments, relative));
         record.note(Quantity::GroupRelative, done)?;
-        let done = leave_one_out(groups, scores, &c.leave_one_out(), work.moments, others);
+        let done = kept(leave_one_out(groups, scores, &c.leave_one_out(), work.moments, others));
         record.note(Quantity::LeaveOneOut, done)?;
-        let done = length_weighted_baseline(batch, groups, scores, &c.length_weighted(), work.sums, weighted);
+        let done = kept(length_weighted_baseline(batch, groups, scores, &c.length_weighted(), work.sums, weighted));
         record.note(Quantity::LengthWeighted, done)?;
-        record.note(Quantity::Gpg, gpg_advantage(groups, scores, &c.gpg(), work.moments, gpg))?;
+        record.note(Quantity::Gpg, kept(gpg_advantage(groups, scores, &c.gpg(), work.moments, gpg)))?;
 
         let choice = match config.estimator {
-            Estimator::GroupRelative => broadcast(batch, relative, chosen),
-            Estimator::LeaveOneOut => broadcast(batch, others, chosen),
+            Estimator::GroupRelative => kept(broadcast(batch, relative, chosen)),
+            Estimator::LeaveOneOut => kept(broadcast(batch, others, chosen)),
             Estimator::Whitened => whitening.map(|()| chosen.copy_from_slice(whitened)),
         };
         record.note(Quantity::Advantages, choice)?;
@@ -164,17 +164,21 @@ impl<R: Real> Chain<'_, R> {
             None => None,
             Some(rollout_log_probs) => {
                 let input = RolloutInput { old_log_probs: input.old_log_probs, rollout_log_probs };
-                record
-                    .note(Quantity::RolloutWeights, rollout_weights(batch, input, &c.rollout(), weights).map(|_| ()))?;
+                record.note(
+                    Quantity::RolloutWeights,
+                    kept(rollout_weights(batch, input, &c.rollout(), weights)).map(|_| ()),
+                )?;
                 Some(&*weights)
             }
         };
         if let Some(ref_log_probs) = input.ref_log_probs {
             let input = KlInput { log_probs: input.log_probs, ref_log_probs };
-            record.note(Quantity::Kl, kl_estimate(batch, input, &c.kl_loss(), kl))?;
-            record
-                .scalar(Quantity::KlMean, c.empty_mean.instead(mean(batch, kl, c.divisor), work.spare, |mean| mean))?;
-            let loss = aggregate(batch, kl, &c.aggregate(config.mode), kl_grad);
+            record.note(Quantity::Kl, kept(kl_estimate(batch, input, &c.kl_loss(), kl)))?;
+            record.scalar(
+                Quantity::KlMean,
+                c.empty_mean.instead(kept(mean(batch, kl, c.divisor)), work.spare, |mean| mean),
+            )?;
+            let loss = kept(aggregate(batch, kl, &c.aggregate(config.mode), kl_grad));
             let loss = c.empty_loss.instead(loss, kl_grad, |loss| loss);
             kl_gradient(batch, input, &c.kl_loss(), work.spare)?;
             for (grad, &slope) in kl_grad.iter_mut().zip(&*work.spare) {
@@ -195,29 +199,29 @@ impl<R: Real> Chain<'_, R> {
         let (clip_low, clip_high) = (config.clip_low, config.clip_high);
         let clip = PpoConfig { clip_low, clip_high, aggregate: mode, ..c.ppo() };
         // without advantages there is no loss
-        let result = choice.and_then(|()| ppo_clip(batch, of_policy, &clip, ppo_grad));
+        let result = choice.and_then(|()| kept(ppo_clip(batch, of_policy, &clip, ppo_grad)));
         let names = [Quantity::Ppo, Quantity::PpoGrad, Quantity::PpoClipFraction];
         let ppo = record.policy(result, c.empty_loss, ppo_grad, names)?;
         record.scalar(Quantity::PpoClipFractionLower, ppo.map(|ppo| ppo.clip_fraction_lower))?;
         record.scalar(Quantity::PpoKl, ppo.map(|ppo| ppo.kl))?;
-        let result = choice.and_then(|()| gspo(batch, of_policy, &c.gspo(), gspo_grad));
+        let result = choice.and_then(|()| kept(gspo(batch, of_policy, &c.gspo(), gspo_grad)));
         let names = [Quantity::Gspo, Quantity::GspoGrad, Quantity::GspoClipFraction];
         record.policy(result, c.empty_loss, gspo_grad, names)?.ok();
-        let result = choice.and_then(|()| gmpo(batch, of_policy, &c.gmpo(), gmpo_grad));
+        let result = choice.and_then(|()| kept(gmpo(batch, of_policy, &c.gmpo(), gmpo_grad)));
         let names = [Quantity::Gmpo, Quantity::GmpoGrad, Quantity::GmpoClipFraction];
         record.policy(result, c.empty_loss, gmpo_grad, names)?.ok();
         let bounded = CispoConfig { aggregate: mode, ..c.cispo() };
-        let result = choice.and_then(|()| cispo(batch, of_policy, &bounded, cispo_grad));
+        let result = choice.and_then(|()| kept(cispo(batch, of_policy, &bounded, cispo_grad)));
         let names = [Quantity::Cispo, Quantity::CispoGrad, Quantity::CispoClipFraction];
         record.policy(result, c.empty_loss, cispo_grad, names)?.ok();
-        let result = choice.and_then(|()| sapo(batch, of_policy, &c.sapo(), sapo_grad));
+        let result = choice.and_then(|()| kept(sapo(batch, of_policy, &c.sapo(), sapo_grad)));
         let result = c.empty_loss.instead(result.map(|sapo| sapo.loss), sapo_grad, |loss| loss);
         record.scalar(Quantity::Sapo, result)?;
         record.note(Quantity::SapoGrad, result.map(|_| ()))?;
 
         if let (Some(values), Some(predictions)) = (input.values, input.predictions) {
             let input = ValueLossInput { predictions, values, returns: gae_returns };
-            let result = value_loss(batch, input, &ValueConfig { aggregate: mode, ..c.value() }, value_grad);
+            let result = kept(value_loss(batch, input, &ValueConfig { aggregate: mode, ..c.value() }, value_grad));
             let none = |loss| ValueLoss { loss, ..Default::default() };
             let result = c.empty_loss.instead(result, value_grad, none);
             record.scalar(Quantity::Value, result.map(|value| value.loss))?;

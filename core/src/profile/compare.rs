@@ -6,7 +6,9 @@ use super::{
 };
 use crate::{
     advantage::WeightedSum,
-    error::{check_config, check_finite, check_len, check_not_negative, check_unit, checked_size, Error, Result},
+    error::{
+        check_config, check_finite, check_len, check_not_negative, check_unit, checked_size, refused, Error, Result,
+    },
     groups::Groups,
     layout::Batch,
     loss::AggregateMode,
@@ -204,7 +206,7 @@ pub fn compare<R: Real>(
     mut tell: impl FnMut(&Difference<'_>),
 ) -> Result<usize> {
     if groups.sequences() != batch.sequences() {
-        return Err(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
+        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
     }
     input.check(batch)?;
     config.check()?;

@@ -3,7 +3,7 @@
 use core::fmt::Debug;
 
 use super::{results::Results, Convention, Conventions, Quantity, QuantityShape};
-use crate::{error::Result, real::Real};
+use crate::{error::Kept, real::Real};
 
 /// A result that comes out differently, and why.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct Difference<'a> {
     /// Where the two are farthest apart: a token slot, a sequence, or nothing for a single number.
     pub index: Option<usize>,
     /// Both numbers there; an error where the batch has too little for one of the two.
-    pub values: [Result<f64>; 2],
+    pub values: [Kept<f64>; 2],
     /// How far apart they are; NaN, which counts as farthest, where one of them is no number.
     pub difference: f64,
     /// How many entries differ.
@@ -78,7 +78,7 @@ pub(super) fn difference<'a, R: Real>(
         (a, b) if a == b => None,
         // one of them refused: its first entry stands for the other
         (a, b) => {
-            let entry = |results: &Results<'_, R>, status: Result<()>| {
+            let entry = |results: &Results<'_, R>, status: Kept<()>| {
                 status.map(|()| if results.len(quantity) > 0 { results.entry(quantity, 0) } else { 0.0 })
             };
             found(None, [entry(first, a), entry(second, b)], f64::NAN, first.len(quantity))

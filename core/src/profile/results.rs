@@ -5,14 +5,14 @@ use super::{
     Empty,
 };
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Kept, Result},
     layout::Batch,
     loss::PolicyLoss,
     real::Real,
 };
 
 /// Whether a result is there: not without its inputs, and not where the batch has too little for it.
-pub(super) type Status = Option<Result<()>>;
+pub(super) type Status = Option<Kept<()>>;
 
 /// What is known of each result beside its entries.
 pub(super) struct Record {
@@ -22,9 +22,9 @@ pub(super) struct Record {
 
 impl Record {
     /// Notes that a result is there, or that the batch has too little for it; any other error is the caller's.
-    pub(super) fn note(&mut self, quantity: Quantity, result: Result<()>) -> Result<()> {
+    pub(super) fn note(&mut self, quantity: Quantity, result: Kept<()>) -> Result<()> {
         match result {
-            Err(error) if !matches!(error, Error::EmptyMask | Error::TooFew { .. }) => Err(error),
+            Err(error) if !matches!(error, Error::EmptyMask | Error::TooFew { .. }) => refused(error),
             known => {
                 self.status[quantity as usize] = Some(known);
                 Ok(())
@@ -32,7 +32,7 @@ impl Record {
         }
     }
 
-    pub(super) fn scalar(&mut self, quantity: Quantity, value: Result<f64>) -> Result<()> {
+    pub(super) fn scalar(&mut self, quantity: Quantity, value: Kept<f64>) -> Result<()> {
         self.scalars[quantity as usize] = value.unwrap_or(0.0);
         self.note(quantity, value.map(|_| ()))
     }
@@ -44,11 +44,11 @@ impl Record {
     /// Notes a policy loss: the loss, its gradient, and what is logged beside it.
     pub(super) fn policy<R: Real>(
         &mut self,
-        result: Result<PolicyLoss>,
+        result: Kept<PolicyLoss>,
         empty: Empty,
         grad: &mut [R],
         [loss, gradient, clip_fraction]: [Quantity; 3],
-    ) -> Result<Result<PolicyLoss>> {
+    ) -> Result<Kept<PolicyLoss>> {
         let result = empty.instead(result, grad, |loss| PolicyLoss { loss, ..Default::default() });
         self.scalar(loss, result.map(|result| result.loss))?;
         self.note(gradient, result.map(|_| ()))?;
@@ -59,7 +59,7 @@ impl Record {
 
 impl Empty {
     /// The result, or what a framework has in place of our error; no token, no gradient.
-    pub(super) fn instead<R: Real, T>(self, result: Result<T>, grad: &mut [R], of: impl FnOnce(f64) -> T) -> Result<T> {
+    pub(super) fn instead<R: Real, T>(self, result: Kept<T>, grad: &mut [R], of: impl FnOnce(f64) -> T) -> Kept<T> {
         match (result, self.value()) {
             (Err(Error::EmptyMask), Some(value)) => {
                 grad.fill(R::zero());

@@ -1,6 +1,6 @@
 use crate::{
     divergence::{by_estimator, KlConfig},
-    error::{check_finite, check_len, Error, Result},
+    error::{check_finite, check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
     reduce::{fold_row, map_row, Sum},
@@ -169,7 +169,7 @@ pub fn kl_in_reward<R: Real>(
     check_len("rewards", rewards, batch.tokens())?;
     check_finite("beta", config.beta)?;
     if batch.sequences() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(priced(batch, input, config, rewards))
 }

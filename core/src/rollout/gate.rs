@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, Error, Result},
+    error::{check_config, check_len, refused, Error, Result},
     layout::Batch,
     math::{exp, ln},
     real::Real,
@@ -159,7 +159,7 @@ pub fn rollout_gate<R: Real>(
     check_len("weights", weights, batch.tokens())?;
     config.check()?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(gate(batch, input, config, weights))
 }

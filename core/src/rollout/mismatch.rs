@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     layout::Batch,
     math::{exp, exp_remainder},
     real::Real,
@@ -96,7 +96,7 @@ pub fn rollout_mismatch<R: Real>(
 ) -> Result<RolloutMismatch> {
     input.check(batch)?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(mismatch(batch, input, divisor))
 }

@@ -28,6 +28,9 @@ pub use gate::{rollout_gate, GateConfig, GateLevel, GateMode, GateReport, GateSt
 pub use mask::{kl_mask, m2po_mask, off_policy_sequence_mask, OffPolicyConfig, OffPolicyInput};
 pub use mismatch::{rollout_mismatch, RolloutMismatch};
 pub use parse::{parse_rejection, parse_weight_bound};
+#[cfg(feature = "small")]
+#[doc(hidden)]
+pub use parse::{parse_rejection_by, parse_weight_bound_by};
 pub use probability::{probability_difference, ProbabilityDifference};
 pub use rejection::{rollout_rejection, Criterion, RejectionConfig, RejectionOption};
 pub use rejection_metrics::{rollout_rejection_metrics, CriterionMetrics, RejectionTotals};

@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     rollout::{Criterion, RejectionOption, WeightBound},
 };
 
@@ -32,28 +32,35 @@ use crate::{
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
+    parse_rejection_by(&decimal, options, thresholds, out)
+}
+
+/// As [`parse_rejection`], for a host that reads numbers itself.
+#[doc(hidden)]
+#[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
+pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
     for (index, name) in parts(options).enumerate() {
         if option(name).is_none() {
             let must_be = "the name of a rejection option, token_k1 … seq_max_k3";
-            return Err(Error::Entry { what: "options", index, must_be, got: f64::NAN });
+            return refused(Error::Entry { what: "options", index, must_be, got: f64::NAN });
         }
     }
     let count = distinct(options).count();
     let given = parts(thresholds).count();
     if count == 0 {
-        return Err(Error::Length { what: "options", expected: 1, got: 0 });
+        return refused(Error::Length { what: "options", expected: 1, got: 0 });
     }
     if given != 1 && given != count {
-        return Err(Error::Length { what: "thresholds", expected: count, got: given });
+        return refused(Error::Length { what: "thresholds", expected: count, got: given });
     }
     if out.len() < count {
-        return Err(Error::Length { what: "out", expected: count, got: out.len() });
+        return refused(Error::Length { what: "out", expected: count, got: out.len() });
     }
     // twice through the text: once to refuse, once to write
-    for item in criteria(options, thresholds, given) {
+    for item in criteria(number, options, thresholds, given) {
         item?;
     }
-    for (out, item) in out.iter_mut().zip(criteria(options, thresholds, given)) {
+    for (out, item) in out.iter_mut().zip(criteria(number, options, thresholds, given)) {
         *out = item?;
     }
     Ok(count)
@@ -83,16 +90,30 @@ pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn parse_weight_bound(threshold: &str) -> Result<WeightBound> {
+    parse_weight_bound_by(&decimal, threshold)
+}
+
+/// As [`parse_weight_bound`], for a host that reads numbers itself.
+#[doc(hidden)]
+#[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
+pub fn parse_weight_bound_by(number: Number<'_>, threshold: &str) -> Result<WeightBound> {
     match threshold.trim().split_once('_') {
-        None => Ok(WeightBound::Truncate { upper: positive(threshold, 0)? }),
+        None => Ok(WeightBound::Truncate { upper: positive(number, threshold, 0)? }),
         Some((lower, upper)) => {
-            let (lower, upper) = ordered(positive(lower, 0)?, positive(upper, 0)?, 0)?;
+            let (lower, upper) = ordered(positive(number, lower, 0)?, positive(number, upper, 0)?, 0)?;
             Ok(WeightBound::Zero { lower, upper })
         }
     }
 }
 
 /// The parts between commas that are not blank.
+/// How a number is read; NaN for what is none.
+pub(crate) type Number<'a> = &'a dyn Fn(&str) -> f64;
+
+fn decimal(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
 fn parts(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
@@ -111,32 +132,39 @@ fn distinct(options: &str) -> impl Iterator<Item = RejectionOption> + '_ {
         .filter_map(|(_, name)| option(name))
 }
 
-fn criteria<'a>(options: &'a str, thresholds: &'a str, given: usize) -> impl Iterator<Item = Result<Criterion>> + 'a {
+fn criteria<'a>(
+    number: Number<'a>,
+    options: &'a str,
+    thresholds: &'a str,
+    given: usize,
+) -> impl Iterator<Item = Result<Criterion>> + 'a {
     distinct(options).enumerate().map(move |(index, option)| {
         let index = if given == 1 { 0 } else { index };
-        criterion(option, parts(thresholds).nth(index).unwrap_or_default(), index)
+        criterion(number, option, parts(thresholds).nth(index).unwrap_or_default(), index)
     })
 }
 
-fn criterion(option: RejectionOption, threshold: &str, index: usize) -> Result<Criterion> {
+fn criterion(number: Number<'_>, option: RejectionOption, threshold: &str, index: usize) -> Result<Criterion> {
     let (lower, upper) = match (option.takes_ratios(), threshold.split_once('_')) {
-        (true, Some((lower, upper))) => ordered(positive(lower, index)?, positive(upper, index)?, index)?,
+        (true, Some((lower, upper))) => {
+            ordered(positive(number, lower, index)?, positive(number, upper, index)?, index)?
+        }
         (true, None) => {
-            let upper = positive(threshold, index)?;
+            let upper = positive(number, threshold, index)?;
             ordered(1.0 / upper, upper, index)?
         }
         // a pair is no number, and refused as such
-        (false, _) => (0.0, positive(threshold, index)?),
+        (false, _) => (0.0, positive(number, threshold, index)?),
     };
     Ok(Criterion { option, lower, upper })
 }
 
-fn positive(text: &str, index: usize) -> Result<f64> {
-    let number = text.trim().parse().unwrap_or(f64::NAN);
+fn positive(number: Number<'_>, text: &str, index: usize) -> Result<f64> {
+    let number = number(text.trim());
     if number > 0.0 && number < f64::INFINITY {
         Ok(number)
     } else {
-        Err(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
+        refused(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
     }
 }
 
@@ -144,7 +172,12 @@ fn ordered(lower: f64, upper: f64, index: usize) -> Result<(f64, f64)> {
     if lower <= upper {
         Ok((lower, upper))
     } else {
-        Err(Error::Entry { what: "thresholds", index, must_be: "a lower bound not above the upper one", got: lower })
+        refused(Error::Entry {
+            what: "thresholds",
+            index,
+            must_be: "a lower bound not above the upper one",
+            got: lower,
+        })
     }
 }
 

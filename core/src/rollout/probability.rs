@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     layout::Batch,
     math::{exp, sqrt},
     real::Real,
@@ -64,7 +64,7 @@ impl ProbabilityDifference {
 pub fn probability_difference<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>) -> Result<ProbabilityDifference> {
     input.check(batch)?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(difference(batch, input))
 }

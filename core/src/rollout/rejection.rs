@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::{Batch, Row},
     math::{exp_remainder, ln},
     real::Real,
@@ -128,7 +128,7 @@ impl Default for Criterion {
 
 impl Criterion {
     pub(crate) fn check(&self, index: usize) -> Result<()> {
-        let entry = |must_be, got| Err(Error::Entry { what: "criteria", index, must_be, got });
+        let entry = |must_be, got| refused(Error::Entry { what: "criteria", index, must_be, got });
         if !(self.upper.is_finite() && self.upper > 0.0) {
             return entry("an upper bound that is finite and positive", self.upper);
         }

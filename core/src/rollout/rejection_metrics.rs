@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::Batch,
     math::sqrt,
     real::Real,
@@ -181,7 +181,7 @@ pub fn rollout_rejection_metrics<R: Real>(
     config.check()?;
     check_len("per_criterion", per_criterion, config.criteria.len())?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     for (out, criterion) in per_criterion.iter_mut().zip(config.criteria) {
         *out = metrics(batch, input, criterion, config.divisor);

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, Error, Result},
+    error::{check_len, check_not_negative, refused, Error, Result},
     math::{exp, ln},
     real::Real,
     reduce::Sum,
@@ -107,19 +107,19 @@ pub fn pf_ppo_weights<R: Real>(scores: &[R], rule: &PfPpoRule, weights: &mut [f6
 pub fn pf_ppo_indices(weights: &[f64], seed: u64, scratch: &mut [f64], indices: &mut [u32]) -> Result<()> {
     check_len("scratch", scratch, weights.len())?;
     if weights.is_empty() && !indices.is_empty() {
-        return Err(Error::Length { what: "weights", expected: 1, got: 0 });
+        return refused(Error::Length { what: "weights", expected: 1, got: 0 });
     }
     let mut total = Sum::default();
     for (index, &got) in weights.iter().enumerate() {
         if !(got.is_finite() && got >= 0.0) {
-            return Err(Error::Entry { what: "weights", index, must_be: "finite and not negative", got });
+            return refused(Error::Entry { what: "weights", index, must_be: "finite and not negative", got });
         }
         total.add(got);
     }
     let total = total.value();
     let drawable = total > 0.0 && total.is_finite();
     if !drawable && !indices.is_empty() {
-        return Err(Error::Config { what: "weights", must_be: "positive and finite in sum", got: total });
+        return refused(Error::Config { what: "weights", must_be: "positive and finite in sum", got: total });
     }
     let mut sum = Sum::default();
     for (slot, &weight) in scratch.iter_mut().zip(weights) {

@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     layout::{Batch, Row},
     math::{exp, ln, sqrt},
     real::Real,
@@ -116,7 +116,7 @@ pub fn rollout_weight_metrics<R: Real>(
     input.check(batch)?;
     config.check()?;
     if batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     Ok(metrics(batch, input, config))
 }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
     reduce::{map_row, Sum},
@@ -49,7 +49,7 @@ pub fn rollout_weights<R: Real>(
     check_len("weights", weights, batch.tokens())?;
     config.check()?;
     if config.normalize != BatchNormalize::Off && batch.kept() == 0 {
-        return Err(Error::EmptyMask);
+        return refused(Error::EmptyMask);
     }
     let factor = weigh(batch, input, config, weights);
     if config.normalize == BatchNormalize::Off || factor <= 1e-8 {

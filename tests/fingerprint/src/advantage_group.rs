@@ -196,10 +196,11 @@ type Optimal<R> = fn(
     OptimalBaselineOutput<'_, R>,
 ) -> Result<()>;
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 fn optimal<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>, formula: Optimal<R>) {
     for groups in [case.groups, case.paired] {
         let entries = advantage::optimal_baseline_columns(&case.batch, &groups);
-        out.record(entries);
+        out.record(&entries);
         let mut room = [WeightedSum::default(); COLUMNS];
         // the one long row of `f32` does not fit
         let Some(columns) = entries.ok().and_then(|entries| room.get_mut(..entries)) else { continue };

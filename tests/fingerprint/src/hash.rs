@@ -1,6 +1,8 @@
 //! FNV-1a over the bits of results.
 
-use tokenwise::{policy::Logit, CoMoments, Moments, Real, Result};
+use core::borrow::Borrow;
+
+use tokenwise::{policy::Logit, CoMoments, Error, Moments, Real};
 
 /// A number type with its bits.
 pub(crate) trait Value: Real + Hashed + Logit<Compute = Self> {
@@ -161,11 +163,11 @@ impl<T: Hashed> Hashed for Option<T> {
 }
 
 /// A refusal is a result too: its code is the same everywhere.
-impl<T: Hashed> Hashed for Result<T> {
+impl<T: Hashed, E: Borrow<Error>> Hashed for Result<T, E> {
     fn add_to(&self, hash: &mut Hash) {
         match self {
             Ok(found) => found.add_to(hash),
-            Err(error) => hash.bytes(error.code().as_bytes()),
+            Err(error) => hash.bytes(error.borrow().code().as_bytes()),
         }
     }
 }

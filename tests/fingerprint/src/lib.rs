@@ -16,6 +16,8 @@ mod control;
 mod distill;
 mod divergence;
 mod dual_game;
+#[cfg(feature = "small")]
+mod either;
 mod hash;
 mod inputs;
 mod loss;
@@ -40,8 +42,16 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
     macro_rules! each {
         ($($name:literal: $run:ident($formula:path),)*) => {$(
             // only a mistake in this crate can keep a case from being built; the 0 shows it
-            report(concat!($name, "/f32"), $run::<f32>($formula).unwrap_or(0));
-            report(concat!($name, "/f64"), $run::<f64>($formula).unwrap_or(0));
+            #[cfg(not(feature = "small"))]
+            {
+                report(concat!($name, "/f32"), $run::<f32>($formula).unwrap_or(0));
+                report(concat!($name, "/f64"), $run::<f64>($formula).unwrap_or(0));
+            }
+            #[cfg(feature = "small")]
+            for (name, single) in [(concat!($name, "/f32"), true), (concat!($name, "/f64"), false)] {
+                tokenwise::Either::choose(single);
+                report(name, $run::<tokenwise::Either>($formula).unwrap_or(0));
+            }
         )*};
     }
     each! {

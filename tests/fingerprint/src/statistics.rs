@@ -7,9 +7,10 @@ use crate::{
     hash::Value,
 };
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let found = Moments::of(&case.batch, case.rewards);
-    out.record(found);
+    out.record(&found);
     let (Ok(mut merged), Ok(other)) = (found, Moments::of(&case.batch, case.values)) else { return };
     merged.merge(&other);
     out.record(merged);
@@ -20,9 +21,10 @@ pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     }
 }
 
+#[allow(clippy::needless_borrows_for_generic_args, reason = "with feature small a result on wasm32 cannot be copied")]
 pub(crate) fn co_moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let found = CoMoments::of(&case.batch, case.rewards, case.values);
-    out.record(found);
+    out.record(&found);
     let (Ok(mut merged), Ok(other)) = (found, CoMoments::of(&case.batch, case.log_probs, case.old_log_probs)) else {
         return;
     };

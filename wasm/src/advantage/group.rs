@@ -1,5 +1,7 @@
 //! Samples of one prompt, compared with each other.
 
+use alloc::vec::Vec;
+
 use tokenwise::{advantage as core, Groups, Moments};
 use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
 
@@ -18,6 +20,8 @@ use crate::{
 const TYPES: &str = include_str!("group.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 10;
     group_relative(groups, scores, config) => groupRelative, groupRelativeF64;
     leave_one_out(groups, scores, config) => leaveOneOut, leaveOneOutF64;
     leave_one_out_scaled(groups, scores, config) => leaveOneOutScaled, leaveOneOutScaledF64;

@@ -16,6 +16,8 @@ use crate::{
 const TYPES: &str = include_str!("trace.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 9;
     gae_decoupled(batch, input, config) => gaeDecoupled, gaeDecoupledF64;
     td_lambda(batch, input, config) => tdLambda, tdLambdaF64;
     n_step_returns(batch, input, config) => nStepReturns, nStepReturnsF64;

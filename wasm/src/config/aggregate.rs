@@ -1,5 +1,7 @@
 //! How the losses of the tokens become one number.
 
+use alloc::vec::Vec;
+
 use tokenwise::{
     loss::{Aggregate, AggregateMode, Counts, EmptyRows, GlobalCounts},
     Divisor,

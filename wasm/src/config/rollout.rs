@@ -1,6 +1,7 @@
 //! The configs of the rollout corrections.
 
-use js_sys::Array;
+use alloc::vec::Vec;
+
 use tokenwise::{
     rollout::{
         BatchNormalize, Criterion, GateConfig, GateLevel, GateMode, GateStatistic, GroupRule, LogBound,
@@ -12,6 +13,7 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use crate::{
     error::{wrong_type, Result},
+    js,
     object::{name_of, object, tagged, Choice, Fields},
 };
 
@@ -63,8 +65,8 @@ pub(crate) fn rejection(value: &JsValue) -> Result<(Vec<Criterion>, Divisor)> {
     if criteria.is_undefined() {
         return Ok((Vec::new(), divisor));
     }
-    let array = criteria.dyn_ref::<Array>().ok_or_else(|| wrong_type("criteria", "an array", &criteria))?;
-    Ok((array.iter().map(|item| criterion(&item)).collect::<Result<_>>()?, divisor))
+    let array = criteria.dyn_ref::<js::Array>().ok_or_else(|| wrong_type("criteria", "an array", &criteria))?;
+    Ok(((0..array.len()).map(|index| criterion(&array.at(index))).collect::<Result<_>>()?, divisor))
 }
 
 pub(crate) fn write_criterion(criterion: &Criterion) -> Result<JsValue> {

@@ -1,6 +1,6 @@
 //! The controllers with a state: objects that go on from one step to the next. A clone goes its own way from there.
 
-use std::cell::Cell;
+use ::core::cell::Cell;
 
 use tokenwise::{
     control::{self as core, BudgetReport, DualGameReport, DualGameStep},
@@ -147,7 +147,7 @@ impl DualGame {
             ("lambda", report.lambda().into()),
             ("beta", report.beta.into()),
             ("budget", budget_report(&report.budget)?),
-            ("entries", numbers(&mut report.entries())?),
+            ("entries", numbers(report.entries())?),
         ])
     }
 

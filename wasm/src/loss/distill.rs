@@ -1,5 +1,7 @@
 //! Losses that draw a student to a teacher, the KL loss, and the loss that corrects for the sampler itself.
 
+use alloc::vec::Vec;
+
 use tokenwise::{
     divergence::KlInput,
     loss as core,
@@ -21,6 +23,8 @@ use crate::{
 const TYPES: &str = include_str!("distill.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 15;
     kl_loss(batch, input, config) => klLoss, klLossF64;
     opd_loss(batch, input, config) => opdLoss, opdLossF64;
     ref_kl(batch, input, config) => refKl, refKlF64;
@@ -237,7 +241,7 @@ fn bypass_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> R
     let of_weights = result.and_then(|result| result.weights);
     let of_rejection = result.and_then(|result| result.rejection);
     let metrics = numbers(
-        &mut result
+        result
             .iter()
             .flat_map(|result| result.mismatch.entries())
             .chain(of_weights.iter().flat_map(|metrics| metrics.entries()))

@@ -1,5 +1,7 @@
 //! The dual game: its token weights, what they are made of, and the loss.
 
+use alloc::vec::Vec;
+
 use tokenwise::loss::{
     self as core, DualGameInput, DualGameLoss, PolicyLossInput, StructuralInput, TokenWeight, TokenWeightInput,
     TrieInput, TrieScratch,
@@ -20,6 +22,8 @@ use crate::{
 const TYPES: &str = include_str!("dual_game.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 16;
     token_weights(batch, input) => tokenWeights, tokenWeightsF64;
     advantage_jump(batch, advantages) => advantageJump, advantageJumpF64;
     structural_weights(batch, input, config) => structuralWeights, structuralWeightsF64;

@@ -22,9 +22,15 @@ const CONFIGS: &str = include_str!("config.ts");
 const TYPES: &str = include_str!("policy.ts");
 
 export! {
+    CHAIN = 13;
     surrogate(batch, input, config) => surrogate, surrogateF64;
-    reinforce(batch, input, config) => reinforce, reinforceF64;
     ppo_clip(batch, input, config) => ppoClip, ppoClipF64;
+}
+
+export! {
+    #[cfg(feature = "full")]
+    REST = 14;
+    reinforce(batch, input, config) => reinforce, reinforceF64;
     cispo(batch, input, config) => cispo, cispoF64;
     tis_loss(batch, input, config) => tisLoss, tisLossF64;
     clip_cov(batch, input, selected, config) => clipCov, clipCovF64;

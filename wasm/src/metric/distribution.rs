@@ -16,6 +16,8 @@ use crate::{
 const TYPES: &str = include_str!("distribution.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 19;
     effective_sample_size(batch, weights) => effectiveSampleSize, effectiveSampleSizeF64;
     quantile(batch, values, level) => quantile, quantileF64;
     row_sums(batch, values) => rowSums, rowSumsF64;
@@ -78,5 +80,5 @@ fn variance_proxy<R: Real>(
         proxy = core::variance_proxy(batch, input, norm, divisor)?;
         Ok(())
     })?;
-    numbers(&mut proxy.entries().into_iter())
+    numbers(proxy.entries().into_iter())
 }

@@ -1,6 +1,7 @@
 //! All that a framework logs for a batch, as one object by its keys.
 
-use js_sys::{Array, Reflect};
+use alloc::{string::String, vec::Vec};
+
 use tokenwise::{
     loss::{PolicyLoss, ValueLoss, VespoLoss},
     metric as core,
@@ -15,6 +16,7 @@ use crate::{
     config,
     error::{wrong_type, Result},
     export::export,
+    js,
     object::{numbers, Fields},
 };
 
@@ -22,6 +24,8 @@ use crate::{
 const TYPES: &str = include_str!("sets.ts");
 
 export! {
+    #[cfg(feature = "full")]
+    REST = 20;
     verl_metrics(batch, input, config) => verlMetrics, verlMetricsF64;
     trl_metrics(batch, input, config) => trlMetrics, trlMetricsF64;
     openrlhf_metrics(batch, input, config) => openrlhfMetrics, openrlhfMetricsF64;
@@ -162,8 +166,8 @@ fn verl_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> 
         rejection: rejection.as_ref().map(|(criteria, divisor)| RejectionConfig { criteria, divisor: *divisor }),
     };
     let mut criteria: Vec<CriterionMetrics> = zeros(config.rejection.map_or(0, |rejection| rejection.criteria.len()))?;
-    let mut entries = core::verl_metrics(&batch.view()?, input, &config, &mut criteria)?.entries();
-    numbers(&mut entries)
+    let entries = core::verl_metrics(&batch.view()?, input, &config, &mut criteria)?.entries();
+    numbers(entries)
 }
 
 fn loss(found: &Fields<'_>) -> Result<core::TrlLoss> {
@@ -187,10 +191,10 @@ struct Scores<R> {
 
 fn scores<R: Real>(found: &Fields<'_>) -> Result<Scores<R>> {
     let names = found.get("names")?;
-    let array = names.dyn_ref::<Array>().ok_or_else(|| wrong_type("names", "an array", &names))?;
+    let array = names.dyn_ref::<js::Array>().ok_or_else(|| wrong_type("names", "an array", &names))?;
     let text = |name: JsValue| name.as_string().ok_or_else(|| wrong_type("names", "an array of strings", &name));
     let weights: Vec<f64> = found.array("sourceWeights")?;
-    let names = array.iter().map(text).collect::<Result<Vec<String>>>()?;
+    let names = (0..array.len()).map(|index| text(array.at(index))).collect::<Result<Vec<String>>>()?;
     if names.len() != weights.len() {
         return Err(tokenwise::Error::Length { what: "names", expected: weights.len(), got: names.len() }.into());
     }
@@ -236,10 +240,10 @@ fn trl_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> R
     let mut scratch: Vec<Moments> = zeros(rewards.map_or(0, |found| found.groups.count()))?;
     let output = core::TrlOutput { per_source: &mut per_source, scratch: &mut scratch };
     let found = core::trl_metrics(&batch.view()?, input, &config, output)?;
-    let object = numbers(&mut found.entries())?;
+    let object = numbers(found.entries())?;
     for (source, name) in found.sources.iter().zip(scores.iter().flat_map(|scores| &scores.names)) {
-        Reflect::set(&object, &["rewards/", name, "/mean"].concat().into(), &source.mean.into())?;
-        Reflect::set(&object, &["rewards/", name, "/std"].concat().into(), &source.std.into())?;
+        js::set(&object, &["rewards/", name, "/mean"].concat(), &source.mean.into())?;
+        js::set(&object, &["rewards/", name, "/std"].concat(), &source.std.into())?;
     }
     Ok(object)
 }
@@ -281,7 +285,7 @@ fn openrlhf_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue)
         kl_use: fields.choice_or("klUse", default.kl_use)?,
     };
     let mut scratch: Vec<Moments> = zeros(groups.map_or(0, |groups| groups.count()))?;
-    numbers(&mut core::openrlhf_metrics(&batch.view()?, input, &config, &mut scratch)?.entries())
+    numbers(core::openrlhf_metrics(&batch.view()?, input, &config, &mut scratch)?.entries())
 }
 
 fn reduce_metric(key: &JsValue, values: &JsValue, global_counts: &JsValue) -> Result<JsValue> {

@@ -20,7 +20,7 @@ pub use verl::{verl_metrics, VerlConfig, VerlInput};
 pub use verl_keys::{LengthSummary, RewardKl, VerlMetrics};
 
 use crate::{
-    error::{check_len, Error, Result},
+    error::{check_len, kept, refused, Error, Result},
     layout::{Batch, Row},
     loss::{Aggregate, AggregateMode, Plan},
     real::Real,
@@ -118,10 +118,11 @@ struct Weighing<'a> {
 impl<'a> Weighing<'a> {
     fn new(batch: &Batch<'_>, aggregate: &Aggregate<'a>, wanted: bool) -> Result<Self> {
         let nothing = Aggregate { mode: AggregateMode::TokenSum, ..Default::default() };
-        let (plan, undefined) = match aggregate.plan(batch) {
+        let (plan, undefined) = match kept(aggregate.plan(batch)) {
             _ if !wanted => (nothing.plan(batch)?, false),
             Err(Error::EmptyMask) => (nothing.plan(batch)?, true),
-            plan => (plan?, false),
+            Err(error) => return refused(error),
+            Ok(plan) => (plan, false),
         };
         Ok(Self { plan, undefined })
     }

@@ -1,7 +1,7 @@
 use super::{check_optional, tally, Lengths, OpenRlhfMetrics, Weighing};
 use crate::{
     divergence::{kl_value, KlBounds, KlConfig},
-    error::{check_len, Error, Result},
+    error::{check_len, refused, Error, Result},
     groups::Groups,
     layout::Batch,
     loss::{Aggregate, PolicyLoss, ValueLoss},
@@ -180,7 +180,7 @@ fn check<R>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, scratch: &[Moments]
     check_optional("truncated", input.truncated, sequences)?;
     match input.groups {
         Some(groups) if groups.sequences() != sequences => {
-            Err(Error::Length { what: "groups", expected: sequences, got: groups.sequences() })
+            refused(Error::Length { what: "groups", expected: sequences, got: groups.sequences() })
         }
         groups => check_len("scratch", scratch, groups.map_or(0, |groups| groups.count())),
     }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{Error, Result},
+    error::{refused, Error, Result},
     reduce::Sum,
     rollout::Extremes,
 };
@@ -47,7 +47,7 @@ impl Reduction {
     /// [`Error::EmptyMask`] if there are none.
     pub fn of(self, values: &[f64]) -> Result<f64> {
         if values.is_empty() {
-            return Err(Error::EmptyMask);
+            return refused(Error::EmptyMask);
         }
         let (mut sum, mut extremes) = (Sum::default(), Extremes::NONE);
         for &value in values {

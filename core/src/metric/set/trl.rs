@@ -5,7 +5,7 @@ use super::{
     RewardSource, TrlMetrics,
 };
 use crate::{
-    error::{check_finite, check_len, checked_size, Result},
+    error::{check_finite, check_len, checked_size, refused, Result},
     groups::Groups,
     layout::Batch,
     loss::{Clip, DualClip, PolicyLoss, VespoLoss},
@@ -244,7 +244,7 @@ fn check<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, outp
         check_len("sources", rewards.sources, expected)?;
         if rewards.groups.sequences() != sequences {
             let got = rewards.groups.sequences();
-            return Err(crate::Error::Length { what: "groups", expected: sequences, got });
+            return refused(crate::Error::Length { what: "groups", expected: sequences, got });
         }
         rewards.source_weights.iter().try_for_each(|&weight| check_finite("source_weights", weight))?;
     }

@@ -9,6 +9,11 @@ use crate::{
     simd::{self, vocab::Ahead},
 };
 
+#[cfg(feature = "small")]
+mod either;
+#[cfg(feature = "small")]
+pub use either::Either;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
@@ -29,8 +34,8 @@ pub trait Real: Sealed + FloatCore + NumAssign + Default + Debug + Display + Sen
     fn own_exp(self) -> Self;
     /// The least argument of [`Real::own_exp_near`].
     #[doc(hidden)]
-    const NEAR: Self;
-    /// `own_exp` for arguments from [`Real::NEAR`] to 0.
+    fn near() -> Self;
+    /// `own_exp` for arguments from [`Real::near`] to 0.
     #[doc(hidden)]
     fn own_exp_near(self) -> Self;
     #[doc(hidden)]
@@ -60,16 +65,21 @@ impl Real for f32 {
     fn widen(self) -> f64 {
         f64::from(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn own_exp(self) -> Self {
         math::exp_f32(self)
     }
-    const NEAR: Self = math::NEAR_F32;
+    #[inline(always)]
+    fn near() -> Self {
+        math::NEAR_F32
+    }
     #[inline(always)]
     fn own_exp_near(self) -> Self {
         math::exp_near_f32(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn own_ln(self) -> Self {
         math::ln_f32(self)
     }
@@ -96,16 +106,21 @@ impl Real for f64 {
     fn widen(self) -> f64 {
         self
     }
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn own_exp(self) -> Self {
         math::exp_f64(self)
     }
-    const NEAR: Self = math::NEAR_F64;
+    #[inline(always)]
+    fn near() -> Self {
+        math::NEAR_F64
+    }
     #[inline(always)]
     fn own_exp_near(self) -> Self {
         math::exp_near_f64(self)
     }
-    #[inline(always)]
+    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
+    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
     fn own_ln(self) -> Self {
         math::ln_f64(self)
     }

@@ -1,0 +1,26 @@
+// What a browser has to fetch, after gzip: the limits hold for every build.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+
+import { packed } from "./load.mjs";
+
+const KB = 1024;
+const limits = { "": 224 * KB, chain: 40 * KB };
+const glue = { "": 13 * KB, chain: 6 * KB };
+const size = (...path) => gzipSync(readFileSync(join(packed, ...path)), { level: 9 }).length;
+
+for (const part of ["", "chain"]) {
+  for (const build of ["plain", "simd"]) {
+    test(`${part || "the whole"}, ${build}`, () => {
+      const bytes = size(part, `tokenwise_${build}.wasm`);
+      assert.ok(bytes <= limits[part], `${bytes} bytes, limit ${limits[part]}`);
+    });
+  }
+  test(`${part || "the whole"}, glue`, () => {
+    const bytes = size(part, "tokenwise.js");
+    assert.ok(bytes <= glue[part], `${bytes} bytes, limit ${glue[part]}`);
+  });
+}
