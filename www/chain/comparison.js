@@ -60,7 +60,7 @@ function tableOf(library, preset, comparison) {
     return html("td", off ? { class: "off" } : {}, short(value));
   });
   return html(
-    "div", { class: "scroller", tabindex: 0, role: "region", "aria-label": title, "data-comparison": comparison.row ?? comparison.number },
+    "div", { class: "scroller", tabindex: 0, role: "region", "aria-label": `${title} ${conditions(preset, comparison)}`.trim(), "data-comparison": comparison.row ?? comparison.number },
     html(
       "table", {}, caption,
       html("thead", {}, html("tr", {}, html("td", {}), ...heads)),

@@ -67,6 +67,8 @@ export class Controls {
     /** @type {Map<string, HTMLSelectElement>} */
     this.selects = new Map();
     this.shape = "";
+    /** @type {unknown[]} */
+    this.seen = [];
   }
 
   /**
@@ -74,6 +76,11 @@ export class Controls {
    * @param {import("./conventions.js").Settings} settings
    */
   draw(state, settings) {
+    const { choices, parameters, profile: name, against: other, preset: example, tour, only } = state;
+    // most edits are of a number in the grid: nothing here can change
+    const seen = [choices, parameters, name, other, example, tour, only, hasGaps(state), t("preset.label")];
+    if (seen.every((one, at) => one === this.seen[at])) return;
+    this.seen = seen;
     const rows = visibleRows(state).map((row) => row.key);
     const groups = GROUPS.map((names) => names.filter((name) => useful[name](state, rows)));
     const shape = JSON.stringify([t("preset.label"), groups, state.profile, settings.across, settings.whiten.spread, settings.group.spread, settings.dual]);

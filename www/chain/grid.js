@@ -3,8 +3,8 @@
 
 import { Bubble } from "../parts/bubble.js";
 import { html } from "../parts/dom.js";
-import { openEditor } from "../parts/editor.js";
 import { buildBlock, placeOf, setText } from "./grid-blocks.js";
+import { editCell } from "./grid-editing.js";
 import { pressed } from "./grid-keys.js";
 import { Sight } from "./grid-sight.js";
 
@@ -258,29 +258,7 @@ export class Grid {
    * @param {string} [typed] replaces the number instead of changing it
    */
   edit(place, typed) {
-    const cell = this.cellAt(place);
-    const element = this.elements.get(idOf(place));
-    if (!element || (cell?.kind !== "input" && cell?.kind !== "text")) return;
-    this.bubble.hide();
-    this.editing = element;
-    openEditor(element, {
-      text: typed ?? cell.editText,
-      selected: typed === undefined,
-      label: cell.label(),
-      mode: cell.kind === "text" ? "text" : "decimal",
-      preview: (text) => this.handlers.preview(place, text),
-      finish: (text, refocus) => {
-        this.editing = null;
-        const problem = text === null ? null : this.handlers.commit(place, text);
-        if (text === null || problem) this.handlers.cancel();
-        const current = this.cellAt(place);
-        element.replaceChildren();
-        if (current) this.drawCell(element, current, idOf(place));
-        if (refocus) element.focus();
-        if (problem) this.bubble.show(problem, element);
-      },
-    });
-    element.classList.add("editing");
+    editCell(this, place, typed);
   }
 
   /** @param {Place} place */

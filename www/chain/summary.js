@@ -27,7 +27,7 @@ export function drawSummary(container, state, result, other) {
       const text = value === undefined ? "—" : short(value);
       const otherwise = other?.summary[key];
       const differs = otherwise !== undefined && value !== undefined && short(otherwise) !== short(value);
-      const note = differs ? html("span", { class: "otherwise" }, t("grid.otherwise", { profile: t(`profile.${state.against}`), value: short(otherwise) })) : null;
+      const note = differs ? html("dd", { class: "otherwise" }, t("grid.otherwise", { profile: t(`profile.${state.against}`), value: short(otherwise) })) : null;
       return html("div", {}, html("dt", {}, t(`summary.${key}`)), html("dd", { "data-number": key, id: `number-${key}`, tabindex: -1, title: value === undefined ? null : full(value) }, text), note);
     });
   const relevant = result.refusals.filter((refusal) => shown.includes(refusal.step) || !state.only);

@@ -151,8 +151,9 @@ function cellOf({ state, row, s, i, kind, value, flags, largest, other }) {
   const tinted = kind === "result" && Boolean(row.signed) && value !== undefined && !dropped;
   const follows = (flags & FOLLOWS) !== 0;
   const text = value === undefined ? "—" : tinted ? signed(value) : short(value);
+  const shown = row.align === "sequence" ? `${row.key === "sequenceScore" ? "S" : "Â"}${subscript(s + 1)} = ${text}` : text;
   const label = () => {
-    const notes = [value === undefined ? t("grid.missing") : text];
+    const notes = [value === undefined ? t("grid.missing") : shown];
     if (follows) notes.push(t("grid.follows"));
     if (dropped) notes.push(t("grid.dropped"));
     if (kind === "input") notes.push(t("grid.editable"));
@@ -160,7 +161,7 @@ function cellOf({ state, row, s, i, kind, value, flags, largest, other }) {
     return labelOf(state, row, s, i, notes.join(", "));
   };
   return {
-    text: row.align === "sequence" ? `${row.key === "sequenceScore" ? "S" : "Â"}${subscript(s + 1)} = ${text}` : text,
+    text: shown,
     label,
     kind,
     tone: tinted && value > 0 ? "plus" : tinted && value < 0 ? "minus" : "",

@@ -1,6 +1,7 @@
 // Adding and taking away: tokens at the focused cell, sequences, the group a sequence belongs to.
 
 import { canAdd, canInsert, withSequenceAdded, withSequenceRemoved, withTokenAdded, withTokenRemoved } from "./edits.js";
+import { setText } from "./grid-blocks.js";
 import { html } from "../parts/dom.js";
 import { choiceField } from "../parts/fields.js";
 import { t } from "../i18n/index.js";
@@ -54,8 +55,8 @@ export class Toolbar {
     const s = Math.min(place.sequence, state.sequences.length - 1);
     const { tokens, group } = state.sequences[s];
     const index = Math.min(place.index, tokens.length - 1);
-    this.token.textContent = t("shape.token", { number: index + 1, token: tokens[index] });
-    this.sequence.textContent = t("shape.sequence", { number: s + 1, count: state.sequences.length });
+    setText(this.token, t("shape.token", { number: index + 1, token: tokens[index] }));
+    setText(this.sequence, t("shape.sequence", { number: s + 1, count: state.sequences.length }));
     const allowed = { before: canInsert(state, s), after: canInsert(state, s), remove: tokens.length > 1, new: canAdd(state, s), copy: canAdd(state, s), drop: state.sequences.length > 1 };
     for (const [command, button] of this.buttons) button.disabled = !allowed[command];
     if (!this.group) return;

@@ -69,7 +69,7 @@ test("a group grows by copies: RLOO, GRPO and the mean over all", browserTest, a
   assert.deepEqual((await rowOf(page, "tokenWeight"))[0], 0.0416667);
   // another group: the winner is alone, the three losers tie
   await page.locator(cell("score", 0)).focus();
-  await page.locator("#choice-group").selectOption("1");
+  await page.locator("#choice-group").selectOption({ value: "1" });
   assert.deepEqual([(await rowOf(page, "groupAdvantage"))[0], (await rowOf(page, "groupAdvantage", 1))[0]], [0, 0]);
   assert.match(await page.locator(cell("sequence", 0)).textContent(), /group 2/);
   await page.locator("#shape-drop").click();
