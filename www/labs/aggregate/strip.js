@@ -31,7 +31,9 @@ export function strip(kept, weights, label) {
     for (const [t, keep] of slots.entries()) {
       if (!keep) continue;
       weight = weights[i * columns + t];
-      const height = Math.max(1, (weight / most) * (floor - TOP));
+      // an infinite weight is as high as a bar can be
+      const share = Number.isFinite(weight) ? weight / most : Number(weight === most);
+      const height = Math.max(1, share * (floor - TOP));
       picture.append(svg("rect", { x: x + bar * 0.08, y: floor - height, width: bar * 0.84, height, class: "agg-bar" }));
       x += bar;
     }
