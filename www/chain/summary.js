@@ -3,6 +3,7 @@
 import { html } from "../parts/dom.js";
 import { full, short } from "../parts/format.js";
 import { t } from "../i18n/index.js";
+import { hintsOf } from "./hints.js";
 import { visibleRows } from "./rows.js";
 
 /** Each number with the row it belongs to: it is shown where that row is. */
@@ -36,6 +37,7 @@ export function drawSummary(container, state, result, other) {
     html("h2", {}, t("summary.label")),
     html("dl", {}, ...pairs),
     html("div", { role: "alert" }, ...refusals),
+    ...hintsOf(state, result).map((hint) => html("p", { class: "hint" }, hint)),
   );
 }
 

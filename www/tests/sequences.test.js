@@ -128,6 +128,20 @@ test("change V₃: exactly the predicted cells change", browserTest, async () =>
   await close();
 });
 
+test("what looks like a mistake is told", browserTest, async () => {
+  const { page, problems, close } = await open({ preset: "masked-reward" });
+  assert.deepEqual(await page.locator(".hint").allTextContents(), ["A score stands on a dropped token (sequence 1, token 2): no recursion reads it.", "All scores of group 1 are equal: nobody in it has an advantage."]);
+  await page.locator("#choice-profile").selectOption("verl-0.9.1");
+  assert.equal(await page.locator(".hint").count(), 1);
+  await page.locator("#choice-preset").selectOption("one-plus-one");
+  assert.equal(await page.locator(".hint").count(), 0);
+  await page.locator("#field-beta").fill("0");
+  await page.keyboard.press("Enter");
+  assert.deepEqual(await page.locator(".hint").allTextContents(), ["β is 0: the KL has no effect."]);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 test("a state from outside is checked", async () => {
   const { readState, stateFromSequences, limits } = await pageModule("chain/state.js");
   const one = stateFromSequences([{ tokens: ["a", "b"], inputs: { score: [0, 1], value: [0.5, 0.25], refLogProb: [-1, -2] } }]);
