@@ -6,7 +6,7 @@ import { cellSymbol, withNumbers, withSymbols } from "./formulas.js";
 import { t } from "../i18n/index.js";
 import { math, name, symbol } from "../parts/math.js";
 import { notesOf } from "./notes.js";
-import { copyText as copy } from "../parts/save.js";
+import { copyNumber } from "../parts/save.js";
 import { rowByKey, sourcesOf, totalSources } from "./rows.js";
 import { isKept } from "./state.js";
 
@@ -86,7 +86,7 @@ export class Explanation {
     const text = full(value);
     const copy = html("button", { type: "button", class: "small" }, t("explain.copy"));
     copy.addEventListener("click", async () => {
-      await copyText(text);
+      await copyNumber(text);
       copy.textContent = t("explain.copied");
     });
     return html("p", { class: "digits" }, html("span", { class: "quiet" }, `${t("explain.value")} `), html("output", {}, text), " ", copy);
@@ -150,9 +150,3 @@ function meaningOf(state, row) {
   const choice = BY_CHOICE[/** @type {keyof typeof BY_CHOICE} */ (row)];
   return choice ? `meaning.${choice}.${state.choices[/** @type {keyof State["choices"]} */ (choice)]}` : `meaning.${row}`;
 }
-
-/**
- * The typographic minus is for reading, programs want the plain one.
- * @param {string} text
- */
-export const copyText = (text) => copy(text.replaceAll("−", "-"));

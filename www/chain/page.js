@@ -6,7 +6,7 @@ import { ancestors, dependents } from "./dependents.js";
 import { differencesOf, otherwise } from "./differences.js";
 import { drawDifferences } from "./differences-view.js";
 import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edits.js";
-import { copyText } from "./explain.js";
+import { copyNumber } from "../parts/save.js";
 import { chainExports } from "./exports/index.js";
 import { Grid, idOf } from "./grid.js";
 import { examples, findPreset } from "./presets.js";
@@ -14,7 +14,8 @@ import { changes, firstPlace, isShown } from "./places.js";
 import { Reading } from "./reading.js";
 import { readState } from "./state.js";
 import { drawIntro, drawStory } from "./story.js";
-import { drawSummary, refusalText } from "./summary.js";
+import { refusalText } from "../parts/refusals.js";
+import { drawSummary } from "./summary.js";
 import { tableOf } from "./table.js";
 import { reshaped, Toolbar } from "./toolbar.js";
 import { TourStrip } from "./tour-strip.js";
@@ -86,7 +87,7 @@ class ChainView {
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: (place) => copyText(place.row === "token" ? this.shown.sequences[place.sequence].tokens[place.index] : full(this.result.rows[place.row]?.[place.sequence]?.[place.index] ?? NaN)),
+      copy: (place) => copyNumber(place.row === "token" ? this.shown.sequences[place.sequence].tokens[place.index] : full(this.result.rows[place.row]?.[place.sequence]?.[place.index] ?? NaN)),
       shape: (command) => this.reshape(command),
     });
     this.reading = new Reading(byId("explain"), byId("chart"), this.library, (id) => this.follow(id));

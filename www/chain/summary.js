@@ -3,6 +3,7 @@
 import { html } from "../parts/dom.js";
 import { full, short } from "../parts/format.js";
 import { t } from "../i18n/index.js";
+import { refusalText } from "../parts/refusals.js";
 import { hintsOf } from "./hints.js";
 import { visibleRows } from "./rows.js";
 
@@ -40,11 +41,3 @@ export function drawSummary(container, state, result, other) {
     ...hintsOf(state, result).map((hint) => html("p", { class: "hint" }, hint)),
   );
 }
-
-const CODES = ["config", "entry", "empty_mask", "too_few", "length"];
-
-/**
- * @param {import("./compute.js").Refusal} refusal
- * @returns {string} the library's own message, with a sentence around it
- */
-export const refusalText = ({ code, message }) => t(`refused.${CODES.includes(code) ? code : "unknown"}`, { message });

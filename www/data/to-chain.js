@@ -1,6 +1,6 @@
 // Responses of the file as a state of the chain, where every number can be changed.
 
-import * as chain from "../chain/state.js";
+import { stateFromSequences } from "../chain/state.js";
 import { textOf } from "./flow.js";
 
 /** @typedef {import("./types.js").Loaded} Loaded */
@@ -22,7 +22,7 @@ export function samplesOf(data, sequence) {
 
 /** Whether the chain can show them all. @param {Loaded} data @param {number[]} sequences */
 export const fitsChain = (data, sequences) =>
-  "stateFromSequences" in chain && sequences.length <= MOST_SEQUENCES && sequences.every((sequence) => data.offsets[sequence + 1] - data.offsets[sequence] <= MOST_TOKENS);
+  sequences.length <= MOST_SEQUENCES && sequences.every((sequence) => data.offsets[sequence + 1] - data.offsets[sequence] <= MOST_TOKENS);
 
 /**
  * @param {Loaded} data
@@ -47,7 +47,7 @@ function part(data, sequence, token) {
   };
   const inputs = Object.fromEntries(Object.entries(given).filter(([, numbers]) => numbers !== undefined));
   const roles = kept.map((keep, i) => (keep ? "policy" : i > last ? "padding" : "tool"));
-  return { group: 0, prompt: (data.prompts[data.prompt[sequence]] ?? "").slice(0, 200), tokens, kept, roles, inputs };
+  return { group: 0, prompt: (data.prompts[data.prompt[sequence]] ?? "").slice(0, 200), tokens, roles, inputs };
 }
 
 /**
@@ -55,20 +55,12 @@ function part(data, sequence, token) {
  * @param {number[]} sequences all of one prompt
  * @param {number} token where a long one is cut around
  * @param {import("./state.js").Settings} settings
- * @returns {any} null where the chain cannot show it
+ * @returns {import("../chain/state.js").State | null} null where the chain cannot show it
  */
 export function chainState(data, sequences, token, settings) {
   const parts = sequences.map((sequence) => part(data, sequence, token));
   const { gamma, lambda, beta, clipLow, clipHigh } = settings;
   const parameters = { gamma, lambda, beta, clipLow, clipHigh };
   const choices = { kl: data.columns.refLogProbs ? settings.kl : "given", advantage: data.columns.values ? "gae" : "given", weight: "raw" };
-  const { stateFromSequences } = /** @type {any} */ (chain);
-  if (stateFromSequences) return stateFromSequences(parts.map(({ kept, ...rest }) => rest), { parameters, choices });
-  // a chain of one sequence
-  const [{ prompt, tokens, kept, inputs }] = parts;
-  const zeros = tokens.map(() => 0);
-  return {
-    preset: "one-plus-one", prompt, tokens, mask: kept, parameters, choices: { ...choices, spread: "sample" },
-    inputs: { score: zeros, oldLogProb: zeros, refLogProb: zeros, kl: zeros, advantage: zeros, logProb: zeros.map(() => null), ...inputs, value: [...(inputs.value ?? zeros), 0] },
-  };
+  return stateFromSequences(parts, { parameters, choices });
 }

@@ -1,11 +1,11 @@
 // Aggregation: how the losses of the tokens become one number, mode by mode, and what a split into micro-batches does to it.
 
 import { t } from "../i18n/index.js";
-import { refusalText } from "../chain/summary.js";
+import { refusalText } from "../parts/refusals.js";
 import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
-import { copyText } from "../chain/explain.js";
+import { copyNumber } from "../parts/save.js";
 import { full, short } from "../parts/format.js";
 import { math, name } from "../parts/math.js";
 import { compute } from "./aggregate/compute.js";
@@ -70,7 +70,7 @@ class AggregateView {
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: ({ row, index }) => copyText(full(this.present.answers[Number(row.slice(4))].losses[index])),
+      copy: ({ row, index }) => copyNumber(full(this.present.answers[Number(row.slice(4))].losses[index])),
     }, "");
     this.split = new SplitView(this.splitting, {
       set: (changes, continued) => this.context.change(fitted({ ...this.present, ...changes }), continued),

@@ -1,6 +1,6 @@
 // The dual controllers as a sandbox: a toy world, the library's machines, and every number of the step they are at.
 
-import { refusalText } from "../chain/summary.js";
+import { refusalText } from "../parts/refusals.js";
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { numberField } from "../parts/fields.js";

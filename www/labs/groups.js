@@ -4,7 +4,7 @@ import { t } from "../i18n/index.js";
 import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
-import { copyText } from "../chain/explain.js";
+import { copyNumber } from "../parts/save.js";
 import { full } from "../parts/format.js";
 import { PlotView } from "../parts/plot.js";
 import { compute } from "./groups/compute.js";
@@ -55,7 +55,7 @@ class GroupsView {
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: ({ row, index }) => copyText(full(this.valueAt(row, index))),
+      copy: ({ row, index }) => copyNumber(full(this.valueAt(row, index))),
     }, "");
     this.plot = new PlotView(picture);
     this.reading = new Reading(why);

@@ -1,7 +1,7 @@
 // Entropy from logits: a distribution over a small vocabulary, its exact entropy, and what stands in for it where only one token is seen.
 
 import { t } from "../i18n/index.js";
-import { refusalText } from "../chain/summary.js";
+import { refusalText } from "../parts/refusals.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
 import { full, short } from "../parts/format.js";

@@ -186,3 +186,9 @@ function groundOf(picture) {
   }
   return "rgb(255, 255, 255)";
 }
+
+/**
+ * The typographic minus is for reading, programs want the plain one.
+ * @param {string} text
+ */
+export const copyNumber = (text) => copyText(text.replaceAll("−", "-"));

@@ -1,7 +1,7 @@
 // A step cut into micro-batches and ranks: what local counts make of it, and what the counts of the whole step make of it.
 
 import { t } from "../../i18n/index.js";
-import { refusalText } from "../../chain/summary.js";
+import { refusalText } from "../../parts/refusals.js";
 import { html } from "../../parts/dom.js";
 import { full, short } from "../../parts/format.js";
 import { PlotView } from "../../parts/plot.js";

@@ -1,6 +1,6 @@
 // The numbers the controllers are fed in the present step; each can be written over and given back to the script.
 
-import { refusalText } from "../../chain/summary.js";
+import { refusalText } from "../../parts/refusals.js";
 import { t } from "../../i18n/index.js";
 import { html } from "../../parts/dom.js";
 import { numberField } from "../../parts/fields.js";

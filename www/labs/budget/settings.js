@@ -1,6 +1,6 @@
 // All settings of the world and of the controllers, each beside what it belongs to; those without effect are put away.
 
-import { refusalText } from "../../chain/summary.js";
+import { refusalText } from "../../parts/refusals.js";
 import { t } from "../../i18n/index.js";
 import { html } from "../../parts/dom.js";
 import { choiceField, numberField } from "../../parts/fields.js";

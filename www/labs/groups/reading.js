@@ -1,7 +1,7 @@
 // Why a cell holds what it holds: formula, numbers, meaning, who computes so, and what happens where a group says nothing.
 
 import { t } from "../../i18n/index.js";
-import { refusalText } from "../../chain/summary.js";
+import { refusalText } from "../../parts/refusals.js";
 import { html } from "../../parts/dom.js";
 import { full, short } from "../../parts/format.js";
 import { estimatorById } from "./estimators.js";
