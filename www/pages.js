@@ -3,6 +3,7 @@
 /**
  * @typedef {object} Page
  * @property {string[]} texts the areas of the catalogues it uses
+ * @property {string[]} [styles] the style sheets it needs beside those of every page
  * @property {() => any} initial the state it opens with: plain JSON data (numbers may also be NaN, ±Infinity, −0), never changed in place
  * @property {(data: unknown) => any} read a state that came from outside, checked and completed; null if it is none
  * @property {(container: HTMLElement, context: Context) => View} mount builds the view, once

@@ -125,7 +125,7 @@ export class Shell {
     const element = html("div", { class: "page", id: `page-${id}` });
     try {
       const { page } = await entry.load();
-      await addTexts(page.texts);
+      await Promise.all([addTexts(page.texts), ...(page.styles ?? []).map(addStyle)]);
       const again = this.mounted.get(id);
       if (again) return again;
       byId("content").append(element);
@@ -286,4 +286,19 @@ function hasOwnUndo(target) {
   const settled = target.getAttribute("aria-valuenow");
   const parsed = parse(target.value);
   return settled === null || !("value" in parsed) || !Object.is(parsed.value, Number(settled));
+}
+
+/**
+ * A style sheet comes with the first page that needs it. One that does not come leaves the page plain, not empty.
+ * @param {string} name
+ * @returns {Promise<void>}
+ */
+function addStyle(name) {
+  if (document.getElementById(`style-${name}`)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const link = html("link", { rel: "stylesheet", id: `style-${name}`, href: `styles/${name}.css` });
+    link.addEventListener("load", () => resolve());
+    link.addEventListener("error", () => resolve());
+    document.head.append(link);
+  });
 }

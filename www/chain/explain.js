@@ -6,7 +6,7 @@ import { cellSymbol, withNumbers, withSymbols } from "./formulas.js";
 import { t } from "../i18n/index.js";
 import { math, name, symbol } from "../parts/math.js";
 import { notesOf } from "./notes.js";
-import { copyNumber } from "../parts/save.js";
+import { copyNumber } from "../parts/copy.js";
 import { rowByKey, sourcesOf, totalSources } from "./rows.js";
 import { isKept } from "./state.js";
 

@@ -6,7 +6,7 @@ import { ancestors, dependents } from "./dependents.js";
 import { differencesOf, otherwise } from "./differences.js";
 import { drawDifferences } from "./differences-view.js";
 import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edits.js";
-import { copyNumber } from "../parts/save.js";
+import { copyNumber } from "../parts/copy.js";
 import { chainExports } from "./exports/index.js";
 import { Grid, idOf } from "./grid.js";
 import { examples, findPreset } from "./presets.js";

@@ -290,6 +290,7 @@ class DataPage {
 /** @type {import("../pages.js").Page} */
 export const page = {
   texts: ["data"],
+  styles: ["data"],
   initial,
   read: readState,
   mount(container, context) {

@@ -15,7 +15,7 @@ import { collapseStep, RunTable, statisticsCsv } from "./table.js";
 /** @typedef {import("./state.js").Run} Run */
 
 /** @type {import("../pages.js").Page} */
-export const page = { texts: ["histories"], initial, read, mount: (container, context) => new HistoriesView(container, context) };
+export const page = { texts: ["histories"], styles: ["labs", "histories"], initial, read, mount: (container, context) => new HistoriesView(container, context) };
 
 /** Points drawn of all curves together; more cannot be seen. */
 const DRAWN = 24_000;

@@ -5,7 +5,7 @@ import { refusalText } from "../parts/refusals.js";
 import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
-import { copyNumber } from "../parts/save.js";
+import { copyNumber } from "../parts/copy.js";
 import { full, short } from "../parts/format.js";
 import { math, name } from "../parts/math.js";
 import { compute } from "./aggregate/compute.js";
@@ -33,6 +33,7 @@ const PEERS = /** @type {Record<string, string>} */ ({
 /** @type {import("../pages.js").Page} */
 export const page = {
   texts: ["tables", "aggregate"],
+  styles: ["labs"],
   initial: presets["verl-593"],
   read,
   mount: (container, context) => new AggregateView(container, context),

@@ -19,7 +19,7 @@ import { drawTokens } from "./budget/token.js";
 /** @typedef {import("./budget/state.js").State} State */
 
 /** @type {import("../pages.js").Page} */
-export const page = { texts: ["budget"], initial, read, mount: (container, context) => new BudgetView(container, context) };
+export const page = { texts: ["budget"], styles: ["labs", "budget"], initial, read, mount: (container, context) => new BudgetView(container, context) };
 
 const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 

@@ -18,7 +18,7 @@ import { redraw } from "./redraw.js";
 /** @typedef {import("./clip/state.js").State} State */
 
 /** @type {import("../pages.js").Page} */
-export const page = { texts: ["clip"], initial, read, mount: (container, context) => new ClipView(container, context) };
+export const page = { texts: ["clip"], styles: ["labs"], initial, read, mount: (container, context) => new ClipView(container, context) };
 
 class ClipView {
   /**

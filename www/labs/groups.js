@@ -4,7 +4,7 @@ import { t } from "../i18n/index.js";
 import { Columns } from "../parts/columns.js";
 import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
-import { copyNumber } from "../parts/save.js";
+import { copyNumber } from "../parts/copy.js";
 import { full } from "../parts/format.js";
 import { PlotView } from "../parts/plot.js";
 import { compute } from "./groups/compute.js";
@@ -23,6 +23,7 @@ const CURVES = ["grpo-verl", "grpo-trl", "grpo-openrlhf", "grpo-population", "dr
 /** @type {import("../pages.js").Page} */
 export const page = {
   texts: ["tables", "groups"],
+  styles: ["labs"],
   initial: presets.winner,
   read,
   mount: (container, context) => new GroupsView(container, context),

@@ -20,6 +20,7 @@ import { redraw } from "./redraw.js";
 /** @type {import("../pages.js").Page} */
 export const page = {
   texts: ["kl"],
+  styles: ["labs"],
   initial,
   read: (data) => read(data, rowIds),
   mount: (container, context) => new KlView(container, context),

@@ -20,6 +20,7 @@ import { threadList, whole } from "./table.js";
 /** @type {import("../pages.js").Page} */
 export const page = {
   texts: ["tables", "logits"],
+  styles: ["labs"],
   initial: presets.six,
   read,
   mount: (container, context) => new LogitsView(container, context),

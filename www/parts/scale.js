@@ -22,6 +22,8 @@ export function ticks(low, high, count = 6) {
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * (1 - 1e-9)) ?? 10 * power;
   const first = Math.ceil(low / step - 1e-9);
   const last = Math.floor(high / step + 1e-9);
+  // numbers so small that the step has no digits left
+  if (!(last - first < 1000)) return [low, high];
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, k) => Number(((first + k) * step).toPrecision(12)));
 }
 

@@ -2,10 +2,9 @@
 
 import { t } from "../i18n/index.js";
 import { byId, html } from "../parts/dom.js";
-import { copyText, saveFile } from "../parts/save.js";
+import { copyText } from "../parts/copy.js";
 import { LONGEST, linkTo } from "./address.js";
 import { read, write } from "./link.js";
-import { picturesOf } from "./pictures.js";
 
 /** @typedef {import("../pages.js").Export} Export */
 
@@ -49,7 +48,8 @@ export class SharePanel {
     if (!this.panel.hidden) this.timer = setTimeout(() => this.draw(), 100);
   }
 
-  async draw() {
+  draw() {
+    const pictures = html("div", { class: "part", hidden: true });
     const all = this.shell.exports();
     const before = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.export;
     const preview = this.panel.querySelector(".preview");
@@ -58,12 +58,14 @@ export class SharePanel {
       link,
       ...this.group(t("share.copyAs"), all.filter(({ how }) => how === "copy")),
       ...this.group(t("share.saveAs"), [...all.filter(({ how }) => how === "save"), this.stateExport()]),
-      ...this.pictures(),
+      pictures,
       this.opener(),
       this.said,
       ...(preview ? [preview] : []),
     );
-    if (before) /** @type {HTMLElement | null} */ (this.panel.querySelector(`[data-export="${CSS.escape(before)}"]`))?.focus();
+    const refocus = () => before && /** @type {HTMLElement | null} */ (this.panel.querySelector(`[data-export="${CSS.escape(before)}"]`))?.focus();
+    refocus();
+    this.fillPictures(pictures).then(refocus);
   }
 
   linkPart() {
@@ -90,14 +92,18 @@ export class SharePanel {
     return [html("div", { class: "part", role: "group", "aria-label": title }, html("p", { class: "title", "aria-hidden": "true" }, title), html("div", { class: "buttons" }, ...buttons))];
   }
 
-  /** Each chart on a line of its own, with its two kinds of file. */
-  pictures() {
+  /**
+   * Each chart on a line of its own, with its two kinds of file. How they are made is loaded when it is asked for.
+   * @param {HTMLElement} part
+   */
+  async fillPictures(part) {
+    const { picturesOf } = await import("./pictures.js");
     const lines = picturesOf(this.shell.snapshot.page).map(({ name, exports }) => {
       const buttons = exports.map((entry) => html("button", { type: "button", "data-export": entry.id, "aria-label": t("share.pictureAs", { name, kind: entry.label }), onclick: () => this.run(entry) }, entry.label));
       return html("li", {}, html("span", {}, name), ...buttons);
     });
-    if (lines.length === 0) return [];
-    return [html("div", { class: "part" }, html("p", { class: "title", id: "share-pictures" }, t("share.pictures")), html("ul", { class: "pictures", "aria-labelledby": "share-pictures" }, ...lines))];
+    part.hidden = lines.length === 0;
+    part.replaceChildren(html("p", { class: "title", id: "share-pictures" }, t("share.pictures")), html("ul", { class: "pictures", "aria-labelledby": "share-pictures" }, ...lines));
   }
 
   /** @returns {Export} */
@@ -125,6 +131,7 @@ export class SharePanel {
       const made = await entry.make();
       if (entry.how === "copy") return await this.copy(entry.label, typeof made === "string" ? made : await made.text());
       const file = entry.file ?? "tokenwise.txt";
+      const { saveFile } = await import("../parts/save.js");
       saveFile(file, made);
       this.say(t("share.saved", { file }));
     } catch (error) {

@@ -48,7 +48,7 @@ test("a file is saved under its name, a text is copied", browserTest, async () =
   assert.equal(await readFile(await file.path(), "utf8"), "a,b\n−1,2\n");
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const copied = await page.evaluate(async () => {
-    const { copyText } = await import(new URL("parts/save.js", document.baseURI).href);
+    const { copyText } = await import(new URL("parts/copy.js", document.baseURI).href);
     return [await copyText("x − 1"), await navigator.clipboard.readText()];
   });
   assert.deepEqual(copied, [true, "x − 1"]);

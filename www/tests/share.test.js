@@ -221,6 +221,7 @@ test("whatever a page offers to copy or save can be had, in both languages", bro
       await page.waitForSelector("main[aria-busy=false]");
       await page.locator("#share-button").click();
       await page.waitForFunction(() => document.querySelector("[data-export=link]")?.disabled === false);
+      await page.waitForSelector("#share-panel .pictures", { state: "attached" });
       const entries = await page.locator("[data-export]").evaluateAll((all) => all.map((button) => button.dataset.export));
       for (const entry of entries) {
         const button = page.locator(`[data-export="${entry}"]`);
