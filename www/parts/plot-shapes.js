@@ -154,9 +154,11 @@ function clipped({ width, height }, element) {
  * @param {Record<string, unknown>} drawn
  */
 function bar({ x: { domain }, px, py }, { x, y }, i, drawn) {
-  if (!Number.isFinite(y[i]) || x[i] < domain[0] || x[i] > domain[1]) return [];
+  // a place that is no number is nowhere
+  if (!Number.isFinite(y[i]) || !(x[i] >= domain[0] && x[i] <= domain[1])) return [];
   const gap = x.length > 1 ? Math.abs(px(x[Math.min(i + 1, x.length - 1)]) - px(x[Math.min(i, x.length - 2)])) : 40;
   const [a, b] = [py(y[i]), py(0)];
+  if (!Number.isFinite(gap + a + b)) return [];
   return [svg("rect", { ...drawn, "stroke-dasharray": null, x: px(x[i]) - gap * 0.45, width: Math.max(0.5, gap * 0.9), y: Math.min(a, b), height: Math.max(0.5, Math.abs(a - b)) })];
 }
 

@@ -60,7 +60,15 @@ export function scale([low, high], { log = false, count = 6 } = {}) {
       ticks: logTicks(low, high, count),
     };
   }
-  return { domain: [low, high], place: (value) => (value - low) / (high - low), value: (place) => low + place * (high - low), ticks: ticks(low, high, count) };
+  // the largest numbers are too far apart for their difference
+  const unit = Number.isFinite(high - low) ? 1 : 0.25;
+  const [from, span] = [low * unit, high * unit - low * unit];
+  return {
+    domain: [low, high],
+    place: (value) => (span > 0 ? (value * unit - from) / span : 0.5),
+    value: (place) => (from + place * span) / unit,
+    ticks: ticks(low, high, count),
+  };
 }
 
 /**

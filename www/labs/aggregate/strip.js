@@ -23,6 +23,8 @@ export function strip(kept, weights, label) {
   // a single token must not become a wall
   const bar = Math.min(unit, 34);
   const floor = HEIGHT - BOTTOM;
+  // an infinite weight is as high as a bar can be
+  const heightOf = (/** @type {number} */ weight) => Math.max(1, (Number.isFinite(weight) ? weight / most : Number(weight === most)) * (floor - TOP));
   const picture = svg("svg", { class: "agg-strip", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
   let x = 0;
   for (const [i, slots] of kept.entries()) {
@@ -31,9 +33,7 @@ export function strip(kept, weights, label) {
     for (const [t, keep] of slots.entries()) {
       if (!keep) continue;
       weight = weights[i * columns + t];
-      // an infinite weight is as high as a bar can be
-      const share = Number.isFinite(weight) ? weight / most : Number(weight === most);
-      const height = Math.max(1, share * (floor - TOP));
+      const height = heightOf(weight);
       picture.append(svg("rect", { x: x + bar * 0.08, y: floor - height, width: bar * 0.84, height, class: "agg-bar" }));
       x += bar;
     }
@@ -41,7 +41,7 @@ export function strip(kept, weights, label) {
     picture.append(svg("line", { x1: from, x2: x, y1: floor + 0.5, y2: floor + 0.5, class: "agg-floor" }));
     const middle = (from + x) / 2;
     picture.append(svg("text", { x: Math.max(middle, 9), y: HEIGHT - 3, class: "agg-name" }, `#${i + 1}`));
-    const top = floor - Math.max(1, (weight / most) * (floor - TOP));
+    const top = floor - heightOf(weight);
     // a number is only written where it has room
     if (shown[i] > 0 && x - from + gap > brief(weight).length * 6) picture.append(svg("text", { x: Math.min(middle, WIDTH - brief(weight).length * 3.1), y: top - 4, class: "agg-number" }, brief(weight)));
     x += gap;
