@@ -105,7 +105,7 @@ export default {
   "clip.means.dro": "A spring: the squared log-ratio costs β. The gradient is 0 where the push of the advantage and the pull of the spring are equal, and reverses beyond.",
   "clip.means.klCov": "For the few tokens of highest covariance a price on leaving the old policy is added: κ|log ρ|. Shown as one of those; the others see the plain surrogate.",
   "clip.used.surrogate": "TRPO; Tinker and SkyRL (“importance_sampling”); verl in KL-Cov for the tokens not chosen.",
-  "clip.used.ppo": "Everybody, ε = 0.2. verl adds the dual clip always.",
+  "clip.used.ppo": "verl, TRL and OpenRLHF, ε = 0.2. verl adds the dual clip always.",
   "clip.used.higher": "DAPO (0.2 and 0.28); every framework has two widths, equal by default.",
   "clip.used.dual": "verl always, with c = 3; OpenRLHF, slime, NeMo-RL, AReaL on request. ROLL takes c = 1 + 2ε.",
   "clip.used.delta": "TRL “delta”, off by default.",

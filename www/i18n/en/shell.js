@@ -1,7 +1,7 @@
 export default {
   "page.title": "tokenwise playground",
   "page.playground": "playground",
-  "page.foot": "Every number here is computed in the browser by the tokenwise library ({build} build); the page itself calculates nothing.",
+  "page.foot": "The formulas here are computed in the browser by the tokenwise library ({build} build); nothing is sent anywhere.",
   "page.build.simd": "128-bit vector",
   "page.build.plain": "plain",
   "page.failed": "The library could not be loaded, so there are no numbers to show. A current browser with WebAssembly is needed, and the page must be served over HTTP. Reason: {reason}",

@@ -105,7 +105,7 @@ export default {
   "clip.means.dro": "像弹簧：对数比率的平方按 β 收费。优势的推力与弹簧的拉力相等处梯度为 0，再远就反向。",
   "clip.means.klCov": "对协方差最高的少数 token，离开旧策略要加价 κ|log ρ|。图中按被选中的 token 画；其余 token 仍是普通代理目标。",
   "clip.used.surrogate": "TRPO；Tinker 和 SkyRL（“importance_sampling”）；verl 的 KL-Cov 中未被选中的 token。",
-  "clip.used.ppo": "人人都用，ε = 0.2。verl 始终加上双重裁剪。",
+  "clip.used.ppo": "verl、TRL 和 OpenRLHF，ε = 0.2。verl 始终加上双重裁剪。",
   "clip.used.higher": "DAPO（0.2 和 0.28）；各框架都有两个宽度，默认相等。",
   "clip.used.dual": "verl 始终开启，c = 3；OpenRLHF、slime、NeMo-RL、AReaL 可选。ROLL 取 c = 1 + 2ε。",
   "clip.used.delta": "TRL 的“delta”，默认关闭。",

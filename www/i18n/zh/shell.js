@@ -1,7 +1,7 @@
 export default {
   "page.title": "tokenwise 演算台",
   "page.playground": "演算台",
-  "page.foot": "这里的每个数字都由 tokenwise 函数库在浏览器里算出（{build}版本）；网页自身不做任何公式计算。",
+  "page.foot": "这里的公式都由 tokenwise 函数库在浏览器里算出（{build}版本）；任何数据都不会上传。",
   "page.build.simd": "128 位向量",
   "page.build.plain": "普通",
   "page.failed": "函数库没能载入，因此没有数字可以显示。需要支持 WebAssembly 的较新浏览器，并通过 HTTP 打开本页。原因：{reason}",
