@@ -104,8 +104,11 @@ export async function open({ lang = "en", page: id = "chain", preset = "one-plus
   return { page, problems, close: () => context.close() };
 }
 
+/** A table that has no sequences is one sequence. @param {number} sequence */
+const ofSequence = (sequence) => (sequence === 0 ? `:is([data-sequence="0"], :not([data-sequence]))` : `[data-sequence="${sequence}"]`);
+
 /** @param {string} row @param {number} index @param {number} [sequence] */
-export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-sequence="${sequence}"][data-index="${index}"]`;
+export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-index="${index}"]${ofSequence(sequence)}`;
 
 /** @param {string} text as the page prints numbers */
 export const numberOf = (text) => Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
@@ -114,7 +117,7 @@ export const numberOf = (text) => Number(text.replace(/^.*= /, "").trim().replac
 export async function rowOf(page, row, sequence = 0) {
   // cells out of sight are drawn in the task after
   await page.evaluate(() => new Promise((done) => { setTimeout(done, 1); }));
-  const texts = await page.locator(`[role=gridcell][data-row="${row}"][data-sequence="${sequence}"]`).allTextContents();
+  const texts = await page.locator(`[role=gridcell][data-row="${row}"]${ofSequence(sequence)}`).allTextContents();
   return texts.map(numberOf);
 }
 
