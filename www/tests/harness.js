@@ -99,6 +99,8 @@ export async function open({ lang = "en", page: id = "chain", preset = "one-plus
   page.on("pageerror", (error) => problems.push(error.message));
   await page.goto(`${served.address}?lang=${lang}&page=${id}&preset=${preset}${fragment}`);
   await page.waitForSelector("main[aria-busy=false]");
+  // the first drawing is over, and so is what it left for the frame after
+  await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
   const failed = await page.locator(".failed").allTextContents();
   if (failed.length > 0 && !refuse) throw new Error(failed.join());
   return { page, problems, close: () => context.close() };
