@@ -9,8 +9,9 @@ const FRAME = 16;
 const EDITS = 60;
 const ROUNDS = 3;
 
-for (const [sequences, motion] of [[1, "reduce"], [1, "no-preference"], [4, "reduce"]]) {
-  test(`${sequences} × 64 tokens, motion ${motion}: an edited value is laid out within a frame`, browserTest, async (t) => {
+// four times as many tokens take about one frame too, but no promise is made of them
+for (const [sequences, motion, most] of [[1, "reduce", FRAME], [1, "no-preference", FRAME], [4, "reduce", 2 * FRAME]]) {
+  test(`${sequences} × 64 tokens, motion ${motion}: an edited value is laid out within ${most} ms`, browserTest, async (t) => {
     // another page in front, so that the chain is opened by this test alone, in a shell of its own
     const { page, problems, close } = await open({ page: "kl", motion });
     await page.evaluate(async (count) => {
@@ -54,7 +55,7 @@ for (const [sequences, motion] of [[1, "reduce"], [1, "no-preference"], [4, "red
     const far = numberOf(await page.locator(cell("whitened", 63)).textContent());
     // one edit a task, as a reader would make them; again if the machine was too busy to tell
     let median = Infinity;
-    for (let round = 0; round < ROUNDS && median > FRAME; round += 1) {
+    for (let round = 0; round < ROUNDS && median > most; round += 1) {
       const times = [];
       for (let k = 0; k < EDITS; k += 1) {
         const start = await busy();
@@ -71,7 +72,7 @@ for (const [sequences, motion] of [[1, "reduce"], [1, "no-preference"], [4, "red
     assert.notEqual(numberOf(await page.locator(cell("whitened", 63)).textContent()), far);
     assert.notEqual(numberOf(await page.locator(cell("advantage", 0)).textContent()), before);
     assert.equal(numberOf(await page.locator(cell("value", 40)).textContent()), 1.09);
-    assert.ok(median <= FRAME, `${median} ms`);
+    assert.ok(median <= most, `${median} ms`);
     assert.deepEqual(problems, []);
     await close();
   });
