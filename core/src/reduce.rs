@@ -80,6 +80,10 @@ pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
     lanes[0]
 }
 
+/// Begins where a line of the cache does: vectors that lie across two lines are written and read back much more slowly.
+#[repr(align(64))]
+struct Line<T>(T);
+
 /// Applies `token` to every kept token of one sequence: `INS` inputs, `OUTS` outputs, `SUMS` sums.
 ///
 /// Slices are those of the batch. Dropped slots get 0 in every output.
@@ -107,9 +111,10 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 ) -> [f64; SUMS] {
     let inputs = inputs.map(|input| row.of(input));
     let mut outputs = outputs.each_mut().map(|output| row.of_mut(output));
-    let mut selected = [[R::zero(); CHUNK]; INS];
-    let (mut results, mut terms) = ([[R::zero(); CHUNK]; OUTS], [[T::zero(); CHUNK]; SUMS]);
-    let (mut sums, mut lanes) = ([Sum::default(); SUMS], [[0.0; LANES]; SUMS]);
+    let mut selected = Line([[R::zero(); CHUNK]; INS]);
+    let (mut results, mut terms) = (Line([[R::zero(); CHUNK]; OUTS]), Line([[T::zero(); CHUNK]; SUMS]));
+    let (mut sums, mut lanes) = ([Sum::default(); SUMS], Line([[0.0; LANES]; SUMS]));
+    let (selected, results, terms, lanes) = (&mut selected.0, &mut results.0, &mut terms.0, &mut lanes.0);
     let mut start = 0;
     while start < row.keep.len() {
         let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
@@ -117,7 +122,7 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
         let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
         let whole = kept == CHUNK;
         if kept > 0 {
-            for (input, selected) in inputs.iter().zip(&mut selected).filter(|_| !whole) {
+            for (input, selected) in inputs.iter().zip(&mut *selected).filter(|_| !whole) {
                 // select on the way in, so that nothing of a dropped slot enters any arithmetic
                 select(keep, &input[slots.clone()], selected);
             }
@@ -130,14 +135,14 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
                 (0..OUTS).for_each(|o| results[o][slot] = out[o]);
                 (0..SUMS).for_each(|s| terms[s][slot] = term[s]);
             }
-            for (terms, lanes) in terms.iter_mut().zip(&mut lanes) {
+            for (terms, lanes) in terms.iter_mut().zip(&mut *lanes) {
                 if !whole {
                     drop_terms(keep, terms);
                 }
                 add_lanes(terms, lanes);
             }
         }
-        for (output, result) in outputs.iter_mut().zip(&results) {
+        for (output, result) in outputs.iter_mut().zip(&*results) {
             let output = &mut output[slots.clone()];
             match <&mut [R; CHUNK]>::try_from(&mut *output) {
                 Ok(output) if whole => *output = *result,
@@ -147,7 +152,7 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
         }
         start += keep.len();
         if start % BLOCK == 0 || start == row.keep.len() {
-            for (sum, lanes) in sums.iter_mut().zip(&mut lanes) {
+            for (sum, lanes) in sums.iter_mut().zip(&mut *lanes) {
                 sum.add(tree(*lanes));
                 *lanes = [0.0; LANES];
             }
