@@ -161,6 +161,63 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     sums.map(Sum::value)
 }
 
+/// The sum of one cheap `term` of one input, as [`fold_row`] would give it: terms are added as they come, in place of being kept for
+/// the chunk. With several sums the compiler no longer finds the vectors.
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[inline(always)]
+pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
+    let input = row.of(input);
+    let (mut sum, mut lanes) = (Sum::default(), [0.0; LANES]);
+    let mut start = 0;
+    while start < row.keep.len() {
+        let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
+        let slots = start..start + keep.len();
+        let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
+        match <&[R; CHUNK]>::try_from(&input[slots.clone()]) {
+            Ok(input) if kept == CHUNK => add_terms(input, |_| true, &term, &mut lanes),
+            _ if kept > 0 => {
+                let (mut selected, mut flags) = ([R::zero(); CHUNK], [false; CHUNK]);
+                select(keep, &input[slots], &mut selected);
+                flags[..keep.len()].copy_from_slice(keep);
+                add_terms(&selected, |slot| flags[slot], &term, &mut lanes);
+            }
+            _ => (),
+        }
+        start += keep.len();
+        if start % BLOCK == 0 || start == row.keep.len() {
+            sum.add(tree(lanes));
+            lanes = [0.0; LANES];
+        }
+    }
+    sum.value()
+}
+
+#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[inline(always)]
+fn add_terms<R: Real>(
+    inputs: &[R; CHUNK],
+    keep: impl Fn(usize) -> bool,
+    term: &impl Fn(R) -> f64,
+    lanes: &mut [f64; LANES],
+) {
+    let mut sums = *lanes;
+    for group in (0..CHUNK).step_by(LANES) {
+        for lane in 0..LANES {
+            // dropped and missing slots add +0, as in `drop_terms`
+            sums[lane] += if keep(group + lane) { term(inputs[group + lane]) } else { 0.0 };
+        }
+    }
+    *lanes = sums;
+}
+
+/// The same sums in the same order by the engine that exists once.
+#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[inline(always)]
+pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
+    let [sum] = map_row(row, [input], [], |[x]| ([], [term(x)]));
+    sum
+}
+
 /// The same sums in the same order by the engine that exists once.
 #[cfg(all(feature = "small", target_arch = "wasm32"))]
 #[inline(always)]
@@ -264,13 +321,7 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
 #[cfg(not(all(feature = "small", target_arch = "wasm32")))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
-    let mut sums = *lanes;
-    for terms in terms.chunks_exact(LANES) {
-        for lane in 0..LANES {
-            sums[lane] += terms[lane].widen();
-        }
-    }
-    *lanes = sums;
+    add_terms(terms, |_| true, &R::widen, lanes);
 }
 
 #[cfg(test)]
