@@ -35,7 +35,7 @@ def gae(batch, t):
 
     arrays = [jnp.asarray(each) for each in (batch.rewards, batch.values, batch.mask)]
     return [
-        Contestant("ours", lambda: batch.run("gae"), lambda _: {"advantages": batch.out2, "returns": batch.out1}),
+        Contestant("ours", lambda: batch.run("gae"), lambda _: {"advantages": batch.out0, "returns": batch.out1}),
         Contestant("verl", verl, named),
         Contestant("tianshou + verl", tianshou, named),
         Contestant("JAX scan", lambda: jax.block_until_ready(jax_gae_scan(*arrays)), named),

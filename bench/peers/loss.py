@@ -158,7 +158,7 @@ def step(batch, t):
 
     named = lambda made: {"loss": np.asarray(made[0]), "gradient": np.asarray(made[1])}  # noqa: E731
     return [
-        Contestant("ours", lambda: batch.run("step"), lambda _: {"loss": batch.totals[0], "gradient": batch.out0}),
+        Contestant("ours", lambda: batch.run("step"), lambda _: {"loss": batch.totals[0], "gradient": batch.out1}),
         Contestant("verl", verl, named),
         Contestant("JAX associative", by_jax, named),
     ]

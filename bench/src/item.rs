@@ -3,7 +3,7 @@
 /// A formula, or a few of them in a row, over the tokens of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenItem {
-    /// Advantages (first output), returns (second), whitened advantages (third).
+    /// Whitened advantages (first output), returns (second).
     Gae,
     /// Group-relative advantages of summed rewards, on every token.
     Grpo,
@@ -17,7 +17,7 @@ pub enum TokenItem {
     Kl,
     /// Whitened advantages.
     Whiten,
-    /// The chain: gradient (first output), whitened advantages (second), returns (third).
+    /// The chain: whitened advantages (first output), gradient (second), returns (third).
     Step,
 }
 

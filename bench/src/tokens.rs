@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use tokenwise::{
     advantage::{
-        broadcast, discounted_returns, gae, group_relative, sequence_sums, whiten, GaeConfig, GaeInput, GaeOutput,
-        GroupConfig, ReturnsConfig, ReturnsInput, WhitenConfig,
+        broadcast, discounted_returns, gae, group_relative, sequence_sums, whiten, whiten_in_place, GaeConfig,
+        GaeInput, GaeOutput, GroupConfig, ReturnsConfig, ReturnsInput, WhitenConfig,
     },
     divergence::{kl_estimate, KlBounds, KlConfig, KlEstimator, KlInput},
     loss::{ppo_clip, DualClip, PolicyLossInput, PpoConfig},
@@ -145,12 +145,12 @@ impl Tokens {
     /// Those of the formulas; there is nothing wrong with these batches.
     pub fn run(&mut self, item: TokenItem) -> Result<()> {
         let batch = self.batch;
-        let [first, second, third] = &mut self.out;
+        let [first, second, _] = &mut self.out;
         match item {
             TokenItem::Gae => {
                 let input = GaeInput { rewards: &self.rewards, values: &self.values, bootstrap: &self.bootstrap };
                 gae(&batch, input, &gae_config(), GaeOutput { advantages: first, returns: second })?;
-                whiten(&batch, first, &WhitenConfig::default(), third)
+                whiten_in_place(&batch, first, &WhitenConfig::default())
             }
             TokenItem::Grpo => {
                 let groups = Groups::contiguous(&self.group_sizes)?;
@@ -201,14 +201,14 @@ impl Tokens {
         shape_rewards(&batch, ShapeInput { scores: &self.rewards, kl: first }, BETA, second)?;
         let input = GaeInput { rewards: second, values: &self.values, bootstrap: &self.bootstrap };
         gae(&batch, input, &gae_config(), GaeOutput { advantages: first, returns: third })?;
-        whiten(&batch, first, &WhitenConfig::default(), second)?;
+        whiten_in_place(&batch, first, &WhitenConfig::default())?;
         let input = PolicyLossInput {
             log_probs: &self.log_probs,
             old_log_probs: &self.old_log_probs,
-            advantages: second,
+            advantages: first,
             weights: None,
         };
-        let loss = ppo_clip(&batch, input, &ppo_config(), first)?;
+        let loss = ppo_clip(&batch, input, &ppo_config(), second)?;
         self.totals = [loss.loss, loss.clip_fraction, loss.clip_fraction_lower, loss.kl, 0.0];
         Ok(())
     }

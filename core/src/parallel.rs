@@ -54,21 +54,51 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
 
 #[cfg(feature = "rayon")]
 mod threads {
-    use core::{array, mem::take, ops::Range};
-    use std::sync::{Mutex, PoisonError};
+    use core::{
+        array, hint,
+        mem::take,
+        ops::Range,
+        sync::atomic::{AtomicUsize, Ordering::Relaxed},
+        time::Duration,
+    };
+    use std::{
+        sync::{Mutex, PoisonError},
+        time::Instant,
+    };
 
     use super::{Batch, Each, Part, Real};
 
     /// Numbers that one thread should have to read: with fewer, waking the others costs more than they save.
     const PART: usize = 1 << 16;
-    /// Parts a thread gets, so that one that is late has fewer.
+    /// The most parts a thread gets on average: one that is late has fewer.
     const PARTS_EACH: usize = 8;
+    /// How long a thread looks for more to do before it sleeps. Waking it takes about as long, and one formula follows another.
+    const AWAKE: Duration = Duration::from_micros(100);
 
     /// Into how many parts, if into any.
     pub(super) fn worth_splitting(batch: &Batch<'_>, each: Each) -> Option<usize> {
         let threads = rayon::current_num_threads();
         let parts = (batch.tokens().saturating_mul(each.work) / PART).min(threads * PARTS_EACH).min(batch.sequences());
         (threads > 1 && parts > 1).then_some(parts)
+    }
+
+    /// Keeps the calling thread of the pool from sleeping for a while; it does whatever comes.
+    fn stay_awake() {
+        static WAITING: AtomicUsize = AtomicUsize::new(0);
+        if WAITING.fetch_add(1, Relaxed) + 1 >= rayon::current_num_threads() {
+            WAITING.fetch_sub(1, Relaxed);
+            return;
+        }
+        rayon::spawn(|| {
+            let mut idle = Instant::now();
+            while idle.elapsed() < AWAKE {
+                if rayon::yield_now() == Some(rayon::Yield::Executed) {
+                    idle = Instant::now();
+                }
+                hint::spin_loop();
+            }
+            WAITING.fetch_sub(1, Relaxed);
+        });
     }
 
     /// What nobody has taken yet.
@@ -82,7 +112,7 @@ mod threads {
         pub(super) batch: &'t Batch<'a>,
         pub(super) each: Each,
         pub(super) run: &'t F,
-        /// About as many in each part.
+        /// About as many in a part, or more.
         pub(super) tokens: usize,
     }
 
@@ -100,11 +130,22 @@ mod threads {
                     self.run(mine);
                 }
             };
+            let others = rayon::current_num_threads() - 1;
+            let done = AtomicUsize::new(0);
             rayon::in_place_scope(|scope| {
-                for _ in 1..rayon::current_num_threads() {
-                    scope.spawn(|_| work());
+                for _ in 0..others {
+                    scope.spawn(|_| {
+                        work();
+                        done.fetch_add(1, Relaxed);
+                        stay_awake();
+                    });
                 }
                 work();
+                // the scope would sleep until the last one is done, which is soon
+                let begin = Instant::now();
+                while done.load(Relaxed) < others && begin.elapsed() < AWAKE {
+                    hint::spin_loop();
+                }
             });
         }
 
@@ -130,7 +171,10 @@ mod threads {
                 return None;
             }
             let first = self.batch.first_token(start);
-            let enough = |&row: &usize| self.batch.first_token(row) - first >= self.tokens;
+            // large parts first, which cost less; small ones at the end, so that all finish together
+            let left = self.batch.first_token(end) - first;
+            let share = (left / (2 * rayon::current_num_threads())).max(self.tokens);
+            let enough = |&row: &usize| self.batch.first_token(row) - first >= share;
             let middle = (start + 1..end).find(enough).unwrap_or(end);
             let tokens = self.batch.first_token(middle) - first;
             let halves = rest.outputs.each_mut().map(|output| take(output).split_at_mut(tokens * self.each.width));

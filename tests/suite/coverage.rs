@@ -13,6 +13,9 @@ const STAGES: [&str; 7] = ["policy", "divergence", "reward", "advantage", "rollo
 /// Functions that say how long a scratch slice has to be, and compute nothing else.
 const SIZES: [&str; 1] = ["optimal_baseline_columns"];
 
+/// Formulas into their own input, held to the bits of the one that is listed.
+const IN_PLACE: [&str; 1] = ["whiten_in_place"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -51,7 +54,10 @@ fn exported(stage: &str) -> Vec<String> {
         let items =
             items.split_once("::{").map_or_else(|| items.rsplit("::").next().unwrap_or(items), |(_, list)| list);
         for name in items.split([',', '{', '}']).map(str::trim).filter(|name| !hidden && !name.is_empty()) {
-            if !SIZES.contains(&name) && name.chars().all(|c| c.is_lowercase() || c == '_' || c.is_ascii_digit()) {
+            if !SIZES.contains(&name)
+                && !IN_PLACE.contains(&name)
+                && name.chars().all(|c| c.is_lowercase() || c == '_' || c.is_ascii_digit())
+            {
                 names.push(name.to_string());
             }
         }

@@ -66,4 +66,4 @@ pub use sequence::{broadcast, sequence_sums};
 pub use td_lambda::{n_step_returns, td_lambda, NStepConfig, TdInput, TdLambdaConfig};
 pub use upgo::upgo;
 pub use vtrace::{vtrace, VtraceConfig, VtraceInput, VtraceOutput};
-pub use whiten::{whiten, Center, EpsilonPlace, Scale, WhitenConfig};
+pub use whiten::{whiten, whiten_in_place, Center, EpsilonPlace, Scale, WhitenConfig};

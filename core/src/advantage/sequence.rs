@@ -3,7 +3,7 @@ use crate::{
     layout::Batch,
     parallel::{in_order, Each},
     real::Real,
-    reduce::{sum_row, map_row},
+    reduce::{map_row, sum_row},
     simd::multiversion,
 };
 

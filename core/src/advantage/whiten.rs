@@ -144,10 +144,34 @@ pub(super) fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<(
     Ok(())
 }
 
-/// As [`whiten`], into the values themselves, with the same bits.
-pub(super) fn whiten_in_place<R: Real>(batch: &Batch<'_>, values: &mut [R], config: &WhitenConfig) -> Result<()> {
+/// As [`whiten`], into the values themselves, with the same bits: what a trainer does with advantages it needs in no other form.
+///
+/// # Errors
+///
+/// Those of [`whiten`]; `values` are then as they were.
+///
+/// # Example
+///
+/// ```
+/// use tokenwise::{advantage::*, Batch, Layout, Mask};
+///
+/// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
+/// let mut values = [2.0, f64::NAN, 4.0];
+/// whiten_in_place(&batch, &mut values, &WhitenConfig { scale: Scale::Unit, ..Default::default() })?;
+/// assert_eq!(values, [-1.0, 0.0, 1.0]);
+/// # Ok::<(), tokenwise::Error>(())
+/// ```
+pub fn whiten_in_place<R: Real>(batch: &Batch<'_>, values: &mut [R], config: &WhitenConfig) -> Result<()> {
+    check_len("values", values, batch.tokens())?;
+    check_whiten(batch, config)?;
     let by = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
-    rescale_in_place(batch, by, values);
+    in_order(
+        batch,
+        Each::ONE,
+        [values],
+        |part, [values], _| rescale_in_place(part.batch.mask().as_slice(), by, values),
+        |()| (),
+    );
     Ok(())
 }
 
@@ -196,9 +220,9 @@ multiversion! { avx512:
     }
 }
 
-multiversion! {
-    fn rescale_in_place<R: Real>(batch: &Batch<'_>, rescale: Rescale, values: &mut [R]) -> () {
-        for (value, &keep) in values.iter_mut().zip(batch.mask().as_slice()) {
+multiversion! { avx512:
+    fn rescale_in_place<R: Real>(keep: &[bool], rescale: Rescale, values: &mut [R]) -> () {
+        for (value, &keep) in values.iter_mut().zip(keep) {
             *value = if keep { rescale.of(*value) } else { R::zero() };
         }
     }

@@ -18,7 +18,8 @@ const PARTS: [(&str, &str, Table); 9] = [
     ("Bounds", "What the library is held to, and what this run reached.", floors),
     (
         "One thread",
-        "Ours and the peers in turns, in one process, on the same buffers. A batch has about 60 % kept tokens; tokens per second count \
+        "Ours and the peers in turns, in one process, on the same buffers. A call is repeated until a sample is long enough; *first ms* is \
+         the call before that, when the caches hold what the one before left there. A batch has about 60 % kept tokens; tokens per second count \
          those, though all work on the padding too. Ours writes into buffers that exist, peers allocate theirs; the batch is checked once \
          beforehand (in `step` it is part of the time). `ppo-forward` compares the same call of ours, which always writes the gradient, \
          with peers that leave it out. `logits-gradient` is forward and gradient. tianshou's GAE is timed with verl's whitening and adds \
@@ -81,8 +82,8 @@ pub(super) fn page(workspace: &Workspace, records: &Records) -> Result<String> {
     let rustc = stdout_of(Command::new("rustc").arg("--version"))?;
     let text = format!(
         "# Benchmarks\n\nWritten by `cargo xtask bench --write`; nothing here is typed by hand.\n\nMachine: {}. {}. Peers: {}, \
-         onnxruntime-web (`bench/wasm/package.json`). Times are medians of wall time, each sample at least 2 ms (20 ms in \
-         JavaScript). Load while measuring: {}. On a busy machine differences below 1.3× say nothing. The peers' code is written for \
+         onnxruntime-web (`bench/wasm/package.json`). Times are medians of wall time, each sample at least 2 ms (10 ms beside peers, \
+         20 ms in JavaScript). Load while measuring: {}. On a busy machine differences below 1.3× say nothing. The peers' code is written for \
          GPUs: these ratios are about CPUs.\n\n{}",
         machine(),
         rustc.trim(),

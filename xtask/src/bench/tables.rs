@@ -46,7 +46,8 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
     let ours = records.ms(run, item, shape, "ours")?;
     let limit = |who| records.ms(run, item, shape, who);
     let mut text = format!("### {item}, {shape}\n\n");
-    text += &head(&["who", "ms", "Mtok/s", "× ours", "of copy", "of read", "CPU/wall", "error against f64"]);
+    text +=
+        &head(&["who", "ms", "first ms", "Mtok/s", "× ours", "of copy", "of read", "CPU/wall", "error against f64"]);
     for record in records.of(run).filter(|record| record["item"] == item && record["shape"] == shape) {
         let (Some(who), Some(ms)) = (record["who"].as_str(), record["ms"].as_f64()) else { continue };
         let is_limit = ["copy", "read"].contains(&who);
@@ -61,6 +62,7 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
         text += &row(&[
             name,
             short(ms),
+            or_dash(record["first"].as_f64()),
             or_dash(rate),
             short(ms / ours),
             share(limit("copy")),
