@@ -50,7 +50,7 @@ pub(crate) fn exp_near_f32(x: f32) -> f32 {
 pub(crate) const NEAR_F32: f32 = -87.0;
 const EXPONENT_BIAS_F32: u32 = 127;
 /// 1.5·2^23: after adding it the unit of the last mantissa bit is 1.
-const ROUNDER_F32: f32 = 12_582_912.0;
+pub(crate) const ROUNDER_F32: f32 = 12_582_912.0;
 /// What the bits of `rounded` have more than the biased exponent of 2^n.
 pub(crate) const NEAR_ORIGIN_F32: u32 = ROUNDER_BITS_F32 - EXPONENT_BIAS_F32;
 const ROUNDER_BITS_F32: u32 = 0x4b40_0000;

@@ -13,7 +13,7 @@ use crate::real::Real;
 
 pub(crate) use exp::{exp_f32, exp_f64, exp_near_f32, exp_near_f64, NEAR_F32, NEAR_F64};
 #[cfg(any(all(feature = "std", target_arch = "x86_64"), all(target_arch = "wasm32", target_feature = "simd128")))]
-pub(crate) use exp::{reduced_f32, NEAR_ORIGIN_F32};
+pub(crate) use exp::{reduced_f32, NEAR_ORIGIN_F32, ROUNDER_F32};
 pub(crate) use exp_remainder::exp_remainder;
 pub(crate) use ln::{ln_f32, ln_f64};
 

@@ -132,7 +132,8 @@ impl<R: Real> VocabRow<R> {
     }
 }
 
-/// Room for a block of a row as `z`: up to [`BLOCK`] entries, the rest filled up.
+/// Room for a block of a row as `z`: up to [`BLOCK`] entries, the rest filled up. Begins where a line of the cache does.
+#[repr(align(64))]
 pub(crate) struct Block<R> {
     z: [R; BLOCK],
     len: usize,

@@ -42,14 +42,23 @@ pub(super) fn near<V: Vector>(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> [f32;
     [sum.sum(), weighted.sum()]
 }
 
+/// Vectors of which the least and the largest are kept side by side: a single one would wait for itself.
+const CHAINS: usize = 4;
+
 #[inline(always)]
 pub(super) fn range<V: Vector>(z: &[f32; BLOCK]) -> [f32; 2] {
-    // twice as many lanes as elsewhere: even and odd vectors by themselves
-    let (mut least, mut largest) = ([V::all(f32::INFINITY); 2], [V::all(f32::NEG_INFINITY); 2]);
-    for k in (0..VECTORS).step_by(2) {
-        let (even, odd) = (vector::<V>(z, k), vector::<V>(z, k + 1));
-        least = [even.least(least[0]), odd.least(least[1])];
-        largest = [even.largest(largest[0]), odd.largest(largest[1])];
+    let (mut least, mut largest) = ([V::all(f32::INFINITY); CHAINS], [V::all(f32::NEG_INFINITY); CHAINS]);
+    for first in (0..VECTORS).step_by(CHAINS) {
+        for chain in 0..CHAINS {
+            let z = vector::<V>(z, first + chain);
+            least[chain] = z.least(least[chain]);
+            largest[chain] = z.largest(largest[chain]);
+        }
     }
-    [least[1].least(least[0]).least_of_all(), largest[1].largest(largest[0]).largest_of_all()]
+    let (mut least_of_all, mut largest_of_all) = (least[0], largest[0]);
+    for chain in 1..CHAINS {
+        least_of_all = least[chain].least(least_of_all);
+        largest_of_all = largest[chain].largest(largest_of_all);
+    }
+    [least_of_all.least_of_all(), largest_of_all.largest_of_all()]
 }

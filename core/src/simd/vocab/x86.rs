@@ -12,6 +12,8 @@ use super::{
     kernels::{near, range, Vector},
     Ahead, BLOCK,
 };
+#[cfg(avx512)]
+use crate::math::ROUNDER_F32;
 use crate::{math::NEAR_ORIGIN_F32, recursion::Lanes, reduce::LANES};
 
 /// Joins the lanes of two halves as `reduce::tree` does: each with the one half as far again, until there is one.
@@ -178,10 +180,7 @@ impl Vector for One {
     #[inline(always)]
     fn times_power(self, rounded: Self) -> Self {
         // SAFETY: as for the operations.
-        unsafe {
-            let n = _mm512_sub_epi32(_mm512_castps_si512(rounded.0), _mm512_set1_epi32(NEAR_ORIGIN_F32 as i32));
-            self * Self(_mm512_castsi512_ps(_mm512_slli_epi32::<23>(n)))
-        }
+        unsafe { Self(_mm512_scalef_ps(self.0, _mm512_sub_ps(rounded.0, _mm512_set1_ps(ROUNDER_F32)))) }
     }
 }
 
