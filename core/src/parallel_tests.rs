@@ -22,6 +22,9 @@ fn everything(batch: &Batch<'_>) -> Vec<u64> {
     push(&x);
     whiten(batch, &a, &WhitenConfig::default(), &mut x).unwrap();
     push(&x);
+    x.copy_from_slice(&a);
+    whiten_in_place(batch, &mut x, &WhitenConfig::default()).unwrap();
+    push(&x);
     kl_estimate(batch, KlInput { log_probs: &a, ref_log_probs: &b }, &KlConfig::default(), &mut x).unwrap();
     push(&x);
     kl_gradient(batch, KlInput { log_probs: &a, ref_log_probs: &b }, &KlConfig::default(), &mut x).unwrap();
