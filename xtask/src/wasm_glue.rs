@@ -1,0 +1,292 @@
+//! The JavaScript of `tokenwise-wasm`: what the generator wrote, what stands in `wasm/src/js`, and one function and one row for
+//! every line that the module's tables leave among the declarations.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::Path,
+};
+
+use anyhow::{bail, Context, Result};
+use tokenwise::{profile::Convention, Profile};
+
+/// For every module.
+const GLUE: [&str; 4] = [
+    include_str!("../../wasm/src/js/error.js"),
+    include_str!("../../wasm/src/js/call.js"),
+    include_str!("../../wasm/src/js/read.js"),
+    include_str!("../../wasm/src/js/batch.js"),
+];
+/// For the whole package.
+const WHOLE: [&str; 2] = [include_str!("../../wasm/src/js/whole.js"), include_str!("../../wasm/src/js/states.js")];
+
+/// What the generator exports for us alone.
+const ENTRY: &str = "export function invoke(";
+const STATE: &str = "export class State ";
+const OURS: [&str; 2] = [ENTRY, STATE];
+
+/// Adds what the generator does not know of to a folder that it wrote.
+pub(crate) fn complete(folder: &Path) -> Result<()> {
+    let (script, types) = (folder.join("tokenwise.js"), folder.join("tokenwise.d.ts"));
+    let declared = fs::read_to_string(&types)?;
+    let (lines, declarations) = split_lines(&declared);
+    let tables = Tables::read(&lines)?;
+    let mut text = fs::read_to_string(&script)?;
+    if !text.contains(ENTRY) || tables.functions.is_empty() {
+        bail!("the module has no entry or no table");
+    }
+    let whole = text.contains(STATE);
+    for ours in OURS {
+        text = text.replace(ours, ours.trim_start_matches("export "));
+    }
+    let mut glue = GLUE.concat();
+    if whole {
+        glue += &conventions();
+        glue += &WHOLE.concat();
+    }
+    text += &glue;
+    text += &tables.script(&glue, &declarations);
+    let text = lean(&text);
+    fs::write(script, &text)?;
+    fs::write(types, only(&declarations, &text))?;
+    Ok(())
+}
+
+/// The script without comments and indents, which a page would load for nothing. A comment has lines of its own.
+fn lean(script: &str) -> String {
+    let comment = |line: &str| line.starts_with("//") || line.starts_with("/**") || line.starts_with('*');
+    let lines = script.lines().map(str::trim_start).filter(|line| !line.is_empty() && *line != "/*" && !comment(line));
+    lines.fold(String::new(), |all, line| all + line + "\n")
+}
+
+/// What is for us among the declarations, between `/*@` and `@*/`, and the declarations without it.
+fn split_lines(types: &str) -> (Vec<&str>, String) {
+    let (mut lines, mut declarations) = (Vec::new(), String::new());
+    for (index, part) in types.split("/*@").enumerate() {
+        match part.split_once("@*/\n").filter(|_| index > 0) {
+            Some((line, rest)) => {
+                lines.push(line.trim());
+                declarations.push_str(rest);
+            }
+            None => declarations.push_str(part),
+        }
+    }
+    (lines, declarations)
+}
+
+/// What the lines say.
+#[derive(Default)]
+struct Tables {
+    functions: Vec<Function>,
+    /// Arguments and results, by the number of the function.
+    rows: BTreeMap<usize, String>,
+    /// The names of enums, the fields of configs, the variants of enums with numbers.
+    definitions: [BTreeMap<String, String>; 3],
+}
+
+const DEFINITIONS: [&str; 3] = ["choice", "config", "tagged"];
+const DEFINED: [&str; 3] = ["choices", "configs", "tagged"];
+
+/// A function of JavaScript.
+struct Function {
+    name: String,
+    arguments: String,
+    id: usize,
+}
+
+impl Tables {
+    fn read(lines: &[&str]) -> Result<Self> {
+        let (mut tables, mut next) = (Self::default(), HashMap::new());
+        for line in lines {
+            let parts = line.split_once(' ').and_then(|(what, rest)| Some((what, rest.split_once(' ')?)));
+            let (what, (name, rest)) = parts.with_context(|| format!("not a line of a table: {line}"))?;
+            if what == "row" {
+                let index: &mut usize = next.entry(name).or_default();
+                tables.row(name.parse::<usize>()? << 8 | *index << 1, rest)?;
+                *index += 1;
+                continue;
+            }
+            let kind = DEFINITIONS.iter().position(|known| *known == what);
+            let kind = kind.with_context(|| format!("not a line of a table: {line}"))?;
+            // the fields of a variant come with a blank after each
+            let text = rest.replace(" }", "}").replace(' ', ",");
+            tables.definitions[kind].insert(name.into(), camel_case(text.trim_start_matches([',', '|'])));
+        }
+        Ok(tables)
+    }
+
+    /// `,name,nameF64 (arguments) (results)`
+    fn row(&mut self, id: usize, row: &str) -> Result<()> {
+        let row: String = camel_case(row).split_whitespace().collect();
+        let parts = row.strip_suffix(')').and_then(|row| row.split_once('('));
+        let parts = parts.and_then(|(names, rest)| Some((names, rest.split_once(")(")?)));
+        let (names, (arguments, results)) = parts.with_context(|| format!("not a row: {row}"))?;
+        for (double, name) in names.trim_start_matches(',').split(',').enumerate() {
+            let arguments = names_of(arguments).join(", ");
+            self.functions.push(Function { name: name.into(), arguments, id: id | double });
+        }
+        self.rows.insert(id, format!("{arguments}>{results}"));
+        Ok(())
+    }
+
+    /// The rows, the definitions that they or the glue name, and the functions; those that are not declared are for the glue.
+    fn script(&self, glue: &str, declarations: &str) -> String {
+        let mut known = self.rows.values().fold(glue.to_owned(), |all, row| all + "\n" + row);
+        let mut kept: [BTreeMap<&str, &str>; 3] = Default::default();
+        loop {
+            let before = known.len();
+            for (kept, all) in kept.iter_mut().zip(&self.definitions) {
+                for (name, text) in all {
+                    if !kept.contains_key(name.as_str()) && has_word(&known, name) {
+                        kept.insert(name, text);
+                        known = known + "\n" + text;
+                    }
+                }
+            }
+            if known.len() == before {
+                break;
+            }
+        }
+        let mut script = format!("const rows = {};\n", serde_json::json!(self.rows));
+        for (name, kept) in DEFINED.iter().zip(kept) {
+            script += &format!("const {name} = {};\n", serde_json::json!(kept));
+        }
+        for Function { name, arguments, id } in &self.functions {
+            script += &if declarations.contains(&format!("export function {name}(")) {
+                format!("export function {name}({arguments}) {{ return call({id}, arguments); }}\n")
+            } else {
+                format!("const {} = {id};\n", name.to_uppercase())
+            };
+        }
+        script
+    }
+}
+
+/// The names on the outside of a list.
+fn names_of(list: &str) -> Vec<&str> {
+    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (index, byte) in list.bytes().chain([b',']).enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            b',' if depth == 0 => {
+                let field = &list[start..index];
+                let name = field.trim_start_matches('!').split(|c: char| !c.is_alphanumeric()).next();
+                names.push(name.unwrap_or_default());
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric()).any(|found| found == word)
+}
+
+fn camel_case(text: &str) -> String {
+    let (mut out, mut upper) = (String::new(), false);
+    for c in text.chars() {
+        match c {
+            '_' => upper = true,
+            _ if std::mem::take(&mut upper) => out.extend(c.to_uppercase()),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// The conventions of every profile as text: numbers and names that never change need no code in the module.
+fn conventions() -> String {
+    let names: Vec<_> = Convention::ALL.iter().map(|convention| convention.name()).collect();
+    let profiles: Vec<_> = Profile::ALL.iter().map(|profile| profile.name()).collect();
+    let of = |profile: Profile| {
+        let conventions = profile.conventions();
+        Convention::ALL.iter().map(|&convention| format!("{:?}", conventions.of(convention))).collect()
+    };
+    let values: HashMap<_, Vec<String>> = Profile::ALL.iter().map(|&profile| (profile.name(), of(profile))).collect();
+    let (names, profiles, values) = (serde_json::json!(names), serde_json::json!(profiles), serde_json::json!(values));
+    format!(
+        "const conventionNames = {names};\nconst profileNames = {profiles};\nconst profileConventions = {values};\n"
+    )
+}
+
+/// The declarations without those of functions that this script has not, and without their comments.
+fn only(declarations: &str, script: &str) -> String {
+    let (mut out, mut comment, mut skipping) = (String::new(), String::new(), false);
+    for line in declarations.split_inclusive('\n') {
+        if skipping {
+            skipping = !line.trim_end().ends_with(';');
+            continue;
+        }
+        let name = line.strip_prefix("export function ").and_then(|rest| rest.split(['(', '<']).next());
+        if let Some(name) = name.filter(|name| !script.contains(&format!("export function {name}("))) {
+            // what the generator itself declares stays
+            if name != "initSync" {
+                comment.clear();
+                skipping = !line.trim_end().ends_with(';');
+                continue;
+            }
+        }
+        let inside = line.starts_with("/**") || (!comment.is_empty() && !comment.ends_with("*/\n"));
+        if inside {
+            comment.push_str(line);
+        } else {
+            out.push_str(&comment);
+            comment.clear();
+            out.push_str(line);
+        }
+    }
+    out + &comment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_numbered_within_their_table() {
+        let types = "/*@ row 0 ,exp,expF64 (x : number) () @*/\nexport type A = 1;\n/*@ row 0 ,keys (a, log_b { c_d ?\n}) (* ) @*/\n\
+                     /*@ row 2 ,mean,meanF64 (batch : batch) (: T) @*/\n";
+        let (lines, rest) = split_lines(types);
+        assert_eq!(rest, "export type A = 1;\n");
+        let tables = Tables::read(&lines).unwrap();
+        let found: Vec<_> = tables.functions.iter().map(|f| (f.name.as_str(), f.id)).collect();
+        assert_eq!(found, [("exp", 0), ("expF64", 1), ("keys", 2), ("mean", 512), ("meanF64", 513)]);
+        assert_eq!(tables.rows[&2], "a,logB{cD?}>*");
+        let script = tables.script("", "export function keys(a: A, logB: B): void;\n");
+        assert!(script.contains("export function keys(a, logB) { return call(2, arguments); }\n"));
+        assert!(script.contains("const EXP = 0;\n"));
+    }
+
+    #[test]
+    fn comments_are_not_loaded() {
+        let script = "/* @ts-self-types=\"a.d.ts\" */\n/**\n * a\n */\n\n  // b\n  const c = 1;\n/*\n * d\n */\n";
+        assert_eq!(lean(script), "/* @ts-self-types=\"a.d.ts\" */\nconst c = 1;\n");
+    }
+
+    #[test]
+    fn definitions_come_with_what_names_them() {
+        let lines = [
+            "choice A |x-y|z",
+            "config B ,first_field?:A",
+            "tagged C ,one{low:number high:number },two{}",
+            "config D ,e?:E",
+        ];
+        let tables = Tables::read(&lines).unwrap();
+        let script = tables.script("config:B other:C", "");
+        assert!(script.contains(r#"const choices = {"A":"x-y|z"};"#));
+        assert!(script.contains(r#"const configs = {"B":"firstField?:A"};"#));
+        assert!(script.contains(r#"const tagged = {"C":"one{low:number,high:number},two{}"};"#));
+    }
+
+    #[test]
+    fn declarations_of_missing_functions_go_with_their_comments() {
+        let text = "/** A. */\nexport function exp(x: number): number;\n/**\n * B.\n */\nexport function gone(\n  x: number,\n): number;\n/** C. */\nexport type C = 1;\n";
+        assert_eq!(
+            only(text, "export function exp(x) {}"),
+            "/** A. */\nexport function exp(x: number): number;\n/** C. */\nexport type C = 1;\n"
+        );
+    }
+}
