@@ -26,8 +26,8 @@ enum Machine {
     Baselines(Vec<RoleBaseline>),
     Histogram(Box<metric::Histogram>),
     Moments(metric::RunningMoments),
-    LinearKl(control::LinearKl),
-    Budget(control::EntropyBudget),
+    LinearKl(Box<control::LinearKl>),
+    Budget(Box<control::EntropyBudget>),
     Game(Box<control::DualGame>),
 }
 
@@ -80,8 +80,8 @@ fn made_of(kind: u32) -> Result<Machine> {
         }
         1 => Machine::Histogram(Box::default()),
         2 => Machine::Moments(metric::RunningMoments::default()),
-        3 => Machine::LinearKl(control::LinearKl::new(&read())?),
-        4 => Machine::Budget(control::EntropyBudget::new(&read())?),
+        3 => Machine::LinearKl(Box::new(control::LinearKl::new(&read())?)),
+        4 => Machine::Budget(Box::new(control::EntropyBudget::new(&read())?)),
         _ => Machine::Game(Box::new(control::DualGame::new(&read())?)),
     })
 }
@@ -111,15 +111,15 @@ fn called(machine: &mut Machine, method: u32, call: &mut Call<'_>) -> Result {
             numbers(&[moments.count(), moments.mean(), moments.variance(), moments.std()]);
         }
         (Machine::LinearKl(machine), 0) => {
-            let mut next = *machine;
+            let mut next = **machine;
             js::put(next.update(number())?);
-            *machine = next;
+            **machine = next;
         }
         (Machine::LinearKl(machine), _) => numbers(&[machine.beta(), machine.target()]),
         (Machine::Budget(machine), 0) => {
-            let mut next = *machine;
+            let mut next = **machine;
             put_report(&next.update(&config::observation())?);
-            *machine = next;
+            **machine = next;
         }
         (Machine::Budget(machine), _) => js::put(machine.lambda()),
         (Machine::Game(game), 0) => {
