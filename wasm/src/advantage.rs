@@ -48,48 +48,46 @@ fn gae_input<'a>(call: &mut Call<'a>) -> core::GaeInput<'a, Either> {
 
 fn discounted_returns(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), returns_input(call));
-    core::discounted_returns(&call.batch()?, input, &config, call.real())
+    core::discounted_returns(call.batch, input, &config, call.real())
 }
 
 fn gae(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), gae_input(call));
-    let batch = call.batch()?;
-    core::gae(&batch, input, &config, core::GaeOutput { advantages: call.real(), returns: call.real() })
+    core::gae(call.batch, input, &config, core::GaeOutput { advantages: call.real(), returns: call.real() })
 }
 
 fn monte_carlo_advantage(call: &mut Call<'_>) -> Result {
     let (config, core::GaeInput { rewards, values, bootstrap }) = (read(), gae_input(call));
-    let batch = call.batch()?;
     let output = core::MonteCarloOutput { advantages: call.real(), returns: call.real() };
-    core::monte_carlo_advantage(&batch, core::MonteCarloInput { rewards, values, bootstrap }, &config, output)
+    core::monte_carlo_advantage(call.batch, core::MonteCarloInput { rewards, values, bootstrap }, &config, output)
 }
 
 fn uniform_credit(call: &mut Call<'_>) -> Result {
     let scores = call.real();
-    core::uniform_credit(&call.batch()?, scores, call.real())
+    core::uniform_credit(call.batch, scores, call.real())
 }
 
 fn last_k_credit(call: &mut Call<'_>) -> Result {
     let (k, scores) = (size(), call.real());
-    core::last_k_credit(&call.batch()?, scores, k, call.real())
+    core::last_k_credit(call.batch, scores, k, call.real())
 }
 
 fn attention_credit(call: &mut Call<'_>) -> Result {
     let input = core::AttentionInput { scores: call.real(), weights: call.real() };
-    core::attention_credit(&call.batch()?, input, call.real())
+    core::attention_credit(call.batch, input, call.real())
 }
 
 fn broadcast(call: &mut Call<'_>) -> Result {
     let values = call.real();
-    core::broadcast(&call.batch()?, values, call.real())
+    core::broadcast(call.batch, values, call.real())
 }
 
 fn sequence_sums(call: &mut Call<'_>) -> Result {
     let rewards = call.real();
-    core::sequence_sums(&call.batch()?, rewards, call.real())
+    core::sequence_sums(call.batch, rewards, call.real())
 }
 
 fn whiten(call: &mut Call<'_>) -> Result {
     let (config, values) = (read(), call.real());
-    core::whiten(&call.batch()?, values, &config, call.real())
+    core::whiten(call.batch, values, &config, call.real())
 }

@@ -1,7 +1,7 @@
 //! The arrays of a call, inputs and outputs, and what is made of them.
 //!
 //! JavaScript has checked the arguments and written them into one queue, in the order that `call.js` says; each function takes them out
-//! in that order. All arrays of a kind lie in one buffer, one after the other, the outputs last.
+//! in that order, after the batch. All arrays of a kind lie in one buffer, one after the other, the outputs last.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -11,7 +11,11 @@ use tokenwise::{
     Batch, Either, Groups, Layout, Mask, Real as _,
 };
 
-use crate::{error::Result, js, read::Read};
+use crate::{
+    error::{refuse, Result},
+    js,
+    read::Read,
+};
 
 /// The kinds of arrays, by the numbers that `glue.js` has for them.
 const REALS: u32 = 0;
@@ -23,6 +27,8 @@ const FLAGS: u32 = 5;
 
 /// What has not been taken yet.
 pub(crate) struct Call<'a> {
+    /// That of the call; without slots where it has none.
+    pub(crate) batch: &'a Batch<'a>,
     reals: &'a mut [Either],
     singles: &'a mut [f32],
     doubles: &'a mut [f64],
@@ -43,21 +49,25 @@ pub(crate) fn run(single: bool, body: Body<'_>) {
     let mut words = filled(WORDS, js::load_u32);
     let mut counts: Vec<u64> = filled(COUNTS, js::load_u32).into_iter().map(u64::from).collect();
     let mut flags: Vec<bool> = filled(FLAGS, js::load_u8).into_iter().map(|flag| flag == 1).collect();
-    let mut call = Call {
-        reals: &mut reals,
-        singles: &mut singles,
-        doubles: &mut doubles,
-        words: &mut words,
-        counts: &mut counts,
-        flags: &mut flags,
-    };
-    match body(&mut call) {
+    let (mut some_words, mut some_flags) = (words.as_mut_slice(), flags.as_mut_slice());
+    let result = batch(&mut some_words, &mut some_flags).and_then(|batch| {
+        body(&mut Call {
+            batch: &batch,
+            reals: &mut reals,
+            singles: &mut singles,
+            doubles: &mut doubles,
+            words: some_words,
+            counts: &mut counts,
+            flags: some_flags,
+        })
+    });
+    match result {
         Ok(()) => {
             js::store_f64(REALS, &wide(reals));
             js::store_f32(SINGLES, &singles);
             js::store_u8(FLAGS, &bytes(flags));
         }
-        Err(error) => crate::error::refuse(&error),
+        Err(error) => refuse(&error),
     }
 }
 
@@ -100,6 +110,22 @@ fn next<'a, T>(rest: &mut &'a mut [T]) -> Option<&'a mut [T]> {
     let (first, others) = all.split_at_mut(len);
     *rest = others;
     Some(first)
+}
+
+/// Padded: rows and their length. Packed: offsets.
+#[inline(never)]
+fn layout<'a>(words: &mut &'a mut [u32]) -> Result<Layout<'a>> {
+    if js::index(0) == 0 {
+        let batch = js::index(0) as usize;
+        return Layout::padded(batch, js::index(0) as usize);
+    }
+    Layout::packed(next(words).unwrap_or_default())
+}
+
+/// Every call begins with one.
+fn batch<'a>(words: &mut &'a mut [u32], flags: &mut &'a mut [bool]) -> Result<Batch<'a>> {
+    let layout = layout(words)?;
+    Batch::new(layout, Mask::new(next(flags).unwrap_or_default()))
 }
 
 impl<'a> Call<'a> {
@@ -149,20 +175,8 @@ impl<'a> Call<'a> {
         self.optional_flags().unwrap_or_default()
     }
 
-    /// Padded: rows and their length. Packed: offsets.
-    #[inline(never)]
     pub(crate) fn layout(&mut self) -> Result<Layout<'a>> {
-        if js::index(0) == 0 {
-            let batch = js::index(0) as usize;
-            return Layout::padded(batch, js::index(0) as usize);
-        }
-        Layout::packed(self.words())
-    }
-
-    #[inline(never)]
-    pub(crate) fn batch(&mut self) -> Result<Batch<'a>> {
-        let layout = self.layout()?;
-        Batch::new(layout, Mask::new(self.flags()))
+        layout(&mut self.words)
     }
 
     /// By id, or by size.
@@ -175,11 +189,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// How the losses of the tokens become one number.
+    /// How the losses of the tokens become one number. Groups that are refused leave the usual way: nobody will see the result.
     #[inline(never)]
-    pub(crate) fn aggregate(&mut self, usual: Aggregate<'a>) -> Result<Aggregate<'a>> {
+    pub(crate) fn aggregate(&mut self, usual: Aggregate<'a>) -> Aggregate<'a> {
         if js::index(0) == 0 {
-            return Ok(usual);
+            return usual;
         }
         let mode = match js::index(u32::MAX) {
             0 => AggregateMode::TokenMean,
@@ -188,15 +202,22 @@ impl<'a> Call<'a> {
             3 => AggregateMode::SequenceMeanTokenMean,
             4 => AggregateMode::SequenceMeanTokenSumNorm { scale: js::number(0.0) },
             5 => {
-                AggregateMode::PromptMean { groups: self.groups()?, tokens: next(&mut self.counts).unwrap_or_default() }
+                let (groups, tokens) = (self.groups(), next(&mut self.counts).unwrap_or_default());
+                match groups {
+                    Ok(groups) => AggregateMode::PromptMean { groups, tokens },
+                    Err(error) => {
+                        refuse(&error);
+                        usual.mode
+                    }
+                }
             }
             _ => usual.mode,
         };
-        Ok(Aggregate {
+        Aggregate {
             mode,
             counts: Read::read(usual.counts),
             empty_rows: Read::read(usual.empty_rows),
             divisor: Read::read(usual.divisor),
-        })
+        }
     }
 }

@@ -38,18 +38,18 @@ pub(crate) fn kl_input<'a>(call: &mut Call<'a>) -> core::KlInput<'a, Either> {
 
 fn kl_estimate(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), kl_input(call));
-    core::kl_estimate(&call.batch()?, input, &config, call.real())
+    core::kl_estimate(call.batch, input, &config, call.real())
 }
 
 fn kl_gradient(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), kl_input(call));
-    core::kl_gradient(&call.batch()?, input, &config, call.real())
+    core::kl_gradient(call.batch, input, &config, call.real())
 }
 
 fn kl_exact(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::KlExactInput { logits: call.real(), ref_logits: call.real(), vocab: size() };
-    core::kl_exact(&call.batch()?, input, &config, call.real())
+    core::kl_exact(call.batch, input, &config, call.real())
 }
 
 fn kl_exact_gradient(call: &mut Call<'_>) -> Result {
@@ -60,14 +60,14 @@ fn kl_exact_gradient(call: &mut Call<'_>) -> Result {
         vocab: size(),
         grad_kl: call.real(),
     };
-    core::kl_exact_gradient(&call.batch()?, input, &config, call.real())
+    core::kl_exact_gradient(call.batch, input, &config, call.real())
 }
 
 fn kl_importance_weighted(call: &mut Call<'_>) -> Result {
     let config = read();
     let input =
         core::KlWeightedInput { log_probs: call.real(), ref_log_probs: call.real(), old_log_probs: call.real() };
-    core::kl_importance_weighted(&call.batch()?, input, &config, call.real())
+    core::kl_importance_weighted(call.batch, input, &config, call.real())
 }
 
 fn kl_importance_weighted_gradient(call: &mut Call<'_>) -> Result {
@@ -78,5 +78,5 @@ fn kl_importance_weighted_gradient(call: &mut Call<'_>) -> Result {
         old_log_probs: call.real(),
         grad_kl: call.real(),
     };
-    core::kl_importance_weighted_gradient(&call.batch()?, input, &config, call.real())
+    core::kl_importance_weighted_gradient(call.batch, input, &config, call.real())
 }

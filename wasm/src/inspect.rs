@@ -1,5 +1,7 @@
 //! Whether the parts of a batch fit together: `Batch` in JavaScript keeps them, and hands them over with every call.
 
+use tokenwise::{Batch, Mask};
+
 use crate::{call::Call, error::Result, export::export, put::numbers};
 
 export! {
@@ -8,7 +10,8 @@ export! {
 }
 
 fn inspect(call: &mut Call<'_>) -> Result {
-    let batch = call.batch()?;
+    let layout = call.layout()?;
+    let batch = Batch::new(layout, Mask::new(call.flags()))?;
     numbers(&[batch.sequences(), batch.tokens(), batch.kept(), batch.kept_sequences()].map(|count| count as f64));
     Ok(())
 }

@@ -62,7 +62,7 @@ fn lint(call: &mut Call<'_>) -> Result {
     let (scores, scored, first_update) = (call.optional_double(), call.optional_flags(), call.optional_flags());
     let (scored, first_update) = (scored.map(|flags| &*flags), first_update.map(|flags| &*flags));
     let ids = call.optional_words();
-    let batch = call.batch()?;
+    let batch = call.batch;
     let sequences = batch.sequences();
     for (column, key) in columns.iter().zip(KEYS) {
         fits(key, *column, batch.tokens())?;

@@ -34,30 +34,30 @@ export! {
 }
 
 fn aggregate(call: &mut Call<'_>) -> Result {
-    let (config, losses) = (call.aggregate(core::Aggregate::default())?, call.real());
-    js::put(core::aggregate(&call.batch()?, losses, &config, call.real())?);
+    let (config, losses) = (call.aggregate(core::Aggregate::default()), call.real());
+    js::put(core::aggregate(call.batch, losses, &config, call.real())?);
     Ok(())
 }
 
 fn group_tokens(call: &mut Call<'_>) -> Result {
     let groups = call.groups()?;
     let mut counts: Vec<u64> = zeros(groups.count());
-    core::group_tokens(&call.batch()?, &groups, &mut counts)?;
+    core::group_tokens(call.batch, &groups, &mut counts)?;
     // a batch in memory has fewer than 2³² tokens
     js::words(&counts.into_iter().map(|count| count as u32).collect::<Vec<_>>());
     Ok(())
 }
 
 fn value_loss(call: &mut Call<'_>) -> Result {
-    let config = core::ValueConfig::read(call)?;
+    let config = core::ValueConfig::read(call);
     let input = core::ValueLossInput { predictions: call.real(), values: call.real(), returns: call.real() };
-    let result = core::value_loss(&call.batch()?, input, &config, call.real())?;
+    let result = core::value_loss(call.batch, input, &config, call.real())?;
     numbers(&[result.loss, result.clip_fraction]);
     Ok(())
 }
 
 fn entropy_bonus(call: &mut Call<'_>) -> Result {
-    let (config, entropy) = (core::EntropyBonusConfig::read(call)?, call.real());
-    js::put(core::entropy_bonus(&call.batch()?, entropy, &config, call.real())?);
+    let (config, entropy) = (core::EntropyBonusConfig::read(call), call.real());
+    js::put(core::entropy_bonus(call.batch, entropy, &config, call.real())?);
     Ok(())
 }

@@ -77,32 +77,32 @@ export! {
 
 fn mean(call: &mut Call<'_>) -> Result {
     let (divisor, values) = (read(), call.real());
-    js::put(core::mean(&call.batch()?, values, divisor)?);
+    js::put(core::mean(call.batch, values, divisor)?);
     Ok(())
 }
 
 fn variance(call: &mut Call<'_>) -> Result {
     let (spread, divisor, values) = (read(), read(), call.real());
-    js::put(core::variance(&call.batch()?, values, spread, divisor)?);
+    js::put(core::variance(call.batch, values, spread, divisor)?);
     Ok(())
 }
 
 fn correlation(call: &mut Call<'_>) -> Result {
     let input = core::PairInput { x: call.real(), y: call.real() };
-    js::put(core::correlation(&call.batch()?, input)?);
+    js::put(core::correlation(call.batch, input)?);
     Ok(())
 }
 
 fn explained_variance(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::ExplainedVarianceInput { values: call.real(), returns: call.real() };
-    js::put(core::explained_variance(&call.batch()?, input, &config)?);
+    js::put(core::explained_variance(call.batch, input, &config)?);
     Ok(())
 }
 
 fn kl_means(call: &mut Call<'_>) -> Result {
     let (divisor, input) = (read(), kl_input(call));
-    let means = core::kl_means(&call.batch()?, input, divisor)?;
+    let means = core::kl_means(call.batch, input, divisor)?;
     numbers(&[means.k1, means.abs, means.k2, means.k3]);
     Ok(())
 }
@@ -110,14 +110,14 @@ fn kl_means(call: &mut Call<'_>) -> Result {
 fn clip_fractions(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::RatioInput { log_probs: call.real(), old_log_probs: call.real(), advantages: call.real() };
-    let shares = core::clip_fractions(&call.batch()?, input, &config)?;
+    let shares = core::clip_fractions(call.batch, input, &config)?;
     numbers(&[shares.clipped, shares.low, shares.high, shares.dual]);
     Ok(())
 }
 
 fn moments(call: &mut Call<'_>) -> Result {
     let values = call.real();
-    put_moments(&core::Moments::of(&call.batch()?, values)?);
+    put_moments(&core::Moments::of(call.batch, values)?);
     Ok(())
 }
 
@@ -142,7 +142,7 @@ fn moments_variance(_: &mut Call<'_>) -> Result {
 
 fn co_moments(call: &mut Call<'_>) -> Result {
     let (x, y) = (call.real(), call.real());
-    put_co_moments(&core::CoMoments::of(&call.batch()?, x, y)?);
+    put_co_moments(&core::CoMoments::of(call.batch, x, y)?);
     Ok(())
 }
 
@@ -189,7 +189,7 @@ fn analysis_entries(_: &mut Call<'_>) -> Result {
 #[inline(never)]
 fn sums(call: &mut Call<'_>) -> Result<core::Analysis> {
     let input = core::AnalysisInput { old_log_probs: call.real(), advantages: call.real(), rewards: call.real() };
-    core::analysis(&call.batch()?, input)
+    core::analysis(call.batch, input)
 }
 
 #[inline(never)]

@@ -40,7 +40,7 @@ export! {
 
 fn shift(call: &mut Call<'_>) -> Result {
     let (raw, width, raw_layout) = (call.real(), size(), call.layout()?);
-    let responses = call.batch()?.layout();
+    let responses = call.batch.layout();
     // the layouts alone: once they fit, an output longer than `raw` means that `raw` is too short, which the core says best
     tokenwise::shift::<Either>(&responses, &raw_layout, &[], 0, &mut [])?;
     let mut out = zeros(responses.tokens().checked_mul(width).filter(|&len| len <= raw.len()).unwrap_or(0));
@@ -53,39 +53,37 @@ fn token_log_probs(call: &mut Call<'_>) -> Result {
     let config = read();
     if Either::is_single() {
         let input = core::LogProbInput { logits: call.single(), vocab: size(), tokens: call.words() };
-        return core::single::token_log_probs(&call.batch()?, input, &config, call.single());
+        return core::single::token_log_probs(call.batch, input, &config, call.single());
     }
     let input = core::LogProbInput { logits: call.real(), vocab: size(), tokens: call.words() };
-    core::token_log_probs(&call.batch()?, input, &config, call.real())
+    core::token_log_probs(call.batch, input, &config, call.real())
 }
 
 fn log_probs_and_entropy(call: &mut Call<'_>) -> Result {
     let config = read();
     if Either::is_single() {
         let input = core::LogProbInput { logits: call.single(), vocab: size(), tokens: call.words() };
-        let batch = call.batch()?;
         let output = core::LogProbOutput { log_probs: call.single(), entropy: call.single() };
-        return core::single::log_probs_and_entropy(&batch, input, &config, output);
+        return core::single::log_probs_and_entropy(call.batch, input, &config, output);
     }
     let input = core::LogProbInput { logits: call.real(), vocab: size(), tokens: call.words() };
-    let batch = call.batch()?;
     let output = core::LogProbOutput { log_probs: call.real(), entropy: call.real() };
-    core::log_probs_and_entropy(&batch, input, &config, output)
+    core::log_probs_and_entropy(call.batch, input, &config, output)
 }
 
 fn entropy(call: &mut Call<'_>) -> Result {
     let config = read();
     if Either::is_single() {
         let input = core::LogitsInput { logits: call.single(), vocab: size() };
-        return core::single::entropy(&call.batch()?, input, &config, call.single());
+        return core::single::entropy(call.batch, input, &config, call.single());
     }
     let input = core::LogitsInput { logits: call.real(), vocab: size() };
-    core::entropy(&call.batch()?, input, &config, call.real())
+    core::entropy(call.batch, input, &config, call.real())
 }
 
 fn sum_squared_probs(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), core::LogitsInput { logits: call.real(), vocab: size() });
-    core::sum_squared_probs(&call.batch()?, input, &config, call.real())
+    core::sum_squared_probs(call.batch, input, &config, call.real())
 }
 
 fn logits_gradient(call: &mut Call<'_>) -> Result {
@@ -97,14 +95,14 @@ fn logits_gradient(call: &mut Call<'_>) -> Result {
         grad_log_probs: call.real(),
         grad_entropy: call.real(),
     };
-    core::logits_gradient(&call.batch()?, input, &config, call.real())
+    core::logits_gradient(call.batch, input, &config, call.real())
 }
 
 fn topk_log_probs(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::TopKLogitsInput { logits: call.real(), vocab: size(), tokens: call.words(), k: size() };
     let mut out = zeros(input.tokens.len());
-    core::topk_log_probs(&call.batch()?, input, &config, &mut out)?;
+    core::topk_log_probs(call.batch, input, &config, &mut out)?;
     reals(out);
     Ok(())
 }
@@ -118,5 +116,5 @@ fn topk_logits_gradient(call: &mut Call<'_>) -> Result {
         k: size(),
         grad_log_probs: call.real(),
     };
-    core::topk_logits_gradient(&call.batch()?, input, &config, call.real())
+    core::topk_logits_gradient(call.batch, input, &config, call.real())
 }

@@ -79,8 +79,8 @@ fn compare(call: &mut Call<'_>) -> Result {
         ref_log_probs: call.optional_real(),
         rollout_log_probs: call.optional_real(),
     };
-    let (groups, batch) = (call.groups()?, call.batch()?);
-    let sizes = CompareSizes::of(&batch, &groups)?;
+    let groups = call.groups()?;
+    let sizes = CompareSizes::of(call.batch, &groups)?;
     let scratch = CompareScratch {
         tokens: &mut zeros(sizes.tokens),
         sequences: &mut zeros(sizes.sequences),
@@ -88,7 +88,7 @@ fn compare(call: &mut Call<'_>) -> Result {
         sums: &mut zeros(sizes.groups),
         keep: &mut zeros(sizes.keep),
     };
-    core::compare(&batch, &groups, input, profiles.map(Profile::conventions), &config, scratch, put)?;
+    core::compare(call.batch, &groups, input, profiles.map(Profile::conventions), &config, scratch, put)?;
     Ok(())
 }
 

@@ -124,12 +124,12 @@ macro_rules! configs {
 macro_rules! loss_configs {
     ($($type:ident { $($field:ident: $kind:ident),* $(,)? })+) => {$(
         impl<'a> $crate::read::ReadLoss<'a> for $type<'a> {
-            fn read(call: &mut $crate::call::Call<'a>) -> $crate::error::Result<Self> {
+            fn read(call: &mut $crate::call::Call<'a>) -> Self {
                 let usual = Self::default();
-                Ok(Self {
+                Self {
                     $($field: $crate::read::Read::read(usual.$field),)*
-                    aggregate: call.aggregate(usual.aggregate)?,
-                })
+                    aggregate: call.aggregate(usual.aggregate),
+                }
             }
         }
         declare!(
@@ -142,7 +142,7 @@ macro_rules! loss_configs {
 /// A config with an aggregation.
 pub(crate) trait ReadLoss<'a>: Sized {
     /// The next one.
-    fn read(call: &mut crate::call::Call<'a>) -> crate::error::Result<Self>;
+    fn read(call: &mut crate::call::Call<'a>) -> Self;
 }
 
 /// Enums whose variants have numbers: `index "kind" (numbers) => value`.

@@ -43,18 +43,18 @@ export! {
 
 fn place_scores(call: &mut Call<'_>) -> Result {
     let scores = call.real();
-    core::place_scores(&call.batch()?, scores, call.real())
+    core::place_scores(call.batch, scores, call.real())
 }
 
 fn shape_rewards(call: &mut Call<'_>) -> Result {
     let (beta, input) = (number(), core::ShapeInput { scores: call.real(), kl: call.real() });
-    core::shape_rewards(&call.batch()?, input, beta, call.real())
+    core::shape_rewards(call.batch, input, beta, call.real())
 }
 
 fn kl_in_reward(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::KlInRewardInput { scores: call.real(), old_log_probs: call.real(), ref_log_probs: call.real() };
-    js::put(core::kl_in_reward(&call.batch()?, input, &config, call.real())?);
+    js::put(core::kl_in_reward(call.batch, input, &config, call.real())?);
     Ok(())
 }
 
@@ -67,17 +67,17 @@ fn overlong_penalty(call: &mut Call<'_>) -> Result {
 fn kl_in_scores(call: &mut Call<'_>) -> Result {
     let beta = number();
     let input = core::KlInScoresInput { scores: call.real(), old_log_probs: call.real(), ref_log_probs: call.real() };
-    core::kl_in_scores(&call.batch()?, input, beta, call.real())
+    core::kl_in_scores(call.batch, input, beta, call.real())
 }
 
 fn clipped_rewards(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), core::ClippedRewardsInput { scores: call.real(), kl: call.real() });
-    core::clipped_rewards(&call.batch()?, input, &config, call.real())
+    core::clipped_rewards(call.batch, input, &config, call.real())
 }
 
 fn repetition_penalty(call: &mut Call<'_>) -> Result {
     let (config, tokens) = (read(), call.words());
-    core::repetition_penalty(&call.batch()?, tokens, &config, call.real())
+    core::repetition_penalty(call.batch, tokens, &config, call.real())
 }
 
 fn length_penalty_group(call: &mut Call<'_>) -> Result {

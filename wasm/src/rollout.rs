@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use tokenwise::{
     rollout::{self as core, RolloutInput, WeightBound},
-    Batch, Either,
+    Either,
 };
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -54,94 +54,90 @@ export! {
     parse_weight_bound(threshold:text) -> (:WeightBound) => parseWeightBound;
 }
 
-fn rollout_input<'a>(call: &mut Call<'a>) -> RolloutInput<'a, Either> {
-    RolloutInput { old_log_probs: call.real(), rollout_log_probs: call.real() }
-}
-
 /// Trainer against sampler.
 #[inline(never)]
-fn compared<'a>(call: &mut Call<'a>) -> Result<(RolloutInput<'a, Either>, Batch<'a>)> {
-    Ok((rollout_input(call), call.batch()?))
+fn compared<'a>(call: &mut Call<'a>) -> RolloutInput<'a, Either> {
+    RolloutInput { old_log_probs: call.real(), rollout_log_probs: call.real() }
 }
 
 fn rollout_weights(call: &mut Call<'_>) -> Result {
     let config = read();
-    let (input, batch) = compared(call)?;
-    js::put(core::rollout_weights(&batch, input, &config, call.real())?);
+    let input = compared(call);
+    js::put(core::rollout_weights(call.batch, input, &config, call.real())?);
     Ok(())
 }
 
 fn rollout_gate(call: &mut Call<'_>) -> Result {
     let config = read();
-    let (input, batch) = compared(call)?;
-    let report = core::rollout_gate(&batch, input, &config, call.real())?;
+    let input = compared(call);
+    let report = core::rollout_gate(call.batch, input, &config, call.real())?;
     numbers(&[report.filtered, report.kl]);
     Ok(())
 }
 
 fn rollout_weight_metrics(call: &mut Call<'_>) -> Result {
     let config = read();
-    let (input, batch) = compared(call)?;
-    entries(core::rollout_weight_metrics(&batch, input, &config)?.entries());
+    let input = compared(call);
+    entries(core::rollout_weight_metrics(call.batch, input, &config)?.entries());
     Ok(())
 }
 
 fn rollout_mismatch(call: &mut Call<'_>) -> Result {
     let divisor = read();
-    let (input, batch) = compared(call)?;
-    entries(core::rollout_mismatch(&batch, input, divisor)?.entries().into_iter());
+    let input = compared(call);
+    entries(core::rollout_mismatch(call.batch, input, divisor)?.entries().into_iter());
     Ok(())
 }
 
 fn probability_difference(call: &mut Call<'_>) -> Result {
-    let (input, batch) = compared(call)?;
-    entries(core::probability_difference(&batch, input)?.entries().into_iter());
+    let input = compared(call);
+    entries(core::probability_difference(call.batch, input)?.entries().into_iter());
     Ok(())
 }
 
 fn rollout_rejection_metrics(call: &mut Call<'_>) -> Result {
     let (criteria, divisor) = (config::criteria(), read());
-    let (input, batch) = compared(call)?;
+    let input = compared(call);
     let mut metrics: Vec<core::CriterionMetrics> = zeros(criteria.len());
     let config = core::RejectionConfig { criteria: &criteria, divisor };
-    let totals = core::rollout_rejection_metrics(&batch, input, &config, &mut metrics)?;
+    let totals = core::rollout_rejection_metrics(call.batch, input, &config, &mut metrics)?;
     entries(metrics.iter().flat_map(core::CriterionMetrics::entries).chain(totals.entries()));
     Ok(())
 }
 
 fn rollout_rejection(call: &mut Call<'_>) -> Result {
     let (criteria, divisor) = (config::criteria(), read());
-    let (input, batch) = compared(call)?;
-    core::rollout_rejection(&batch, input, &core::RejectionConfig { criteria: &criteria, divisor }, call.flags())
+    let input = compared(call);
+    core::rollout_rejection(call.batch, input, &core::RejectionConfig { criteria: &criteria, divisor }, call.flags())
 }
 
 fn kl_mask(call: &mut Call<'_>) -> Result {
     let tau = number();
-    let (input, batch) = compared(call)?;
-    core::kl_mask(&batch, input, tau, call.flags())
+    let input = compared(call);
+    core::kl_mask(call.batch, input, tau, call.flags())
 }
 
 fn sequence_veto(call: &mut Call<'_>) -> Result {
     let config = read();
-    let (input, batch) = compared(call)?;
-    core::sequence_veto(&batch, input, &config, call.flags())
+    let input = compared(call);
+    core::sequence_veto(call.batch, input, &config, call.flags())
 }
 
 fn m2po_mask(call: &mut Call<'_>) -> Result {
     let tau = number();
-    let (input, batch) = compared(call)?;
-    core::m2po_mask(&batch, input, tau, &mut zeros(batch.kept()), call.flags())
+    let input = compared(call);
+    core::m2po_mask(call.batch, input, tau, &mut zeros(call.batch.kept()), call.flags())
 }
 
 fn off_policy_sequence_mask(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::OffPolicyInput { log_probs: call.real(), old_log_probs: call.real(), advantages: call.real() };
-    core::off_policy_sequence_mask(&call.batch()?, input, &config, call.flags())
+    core::off_policy_sequence_mask(call.batch, input, &config, call.flags())
 }
 
 fn high_entropy_mask(call: &mut Call<'_>) -> Result {
     let (share, entropies) = (number(), call.real());
-    core::high_entropy_mask(&call.batch()?, entropies, share, call.flags())
+    core::high_entropy_mask(call.batch, entropies, share, call.flags())
 }
 
 fn dynamic_sampling_filter(call: &mut Call<'_>) -> Result {

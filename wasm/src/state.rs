@@ -99,7 +99,7 @@ fn called(machine: &mut Machine, method: u32, call: &mut Call<'_>) -> Result {
         }
         (Machine::Histogram(counts), 0) => {
             let values = call.real();
-            counts.add(&call.batch()?, values)?;
+            counts.add(call.batch, values)?;
         }
         (Machine::Histogram(counts), 1) => js::put(counts.count() as f64),
         (Machine::Histogram(counts), _) => js::put(counts.quantile(number())?),
@@ -151,7 +151,7 @@ fn step(game: &mut control::DualGame, call: &mut Call<'_>) -> Result {
         weight,
         last_update: None,
     };
-    let report = game.step(&call.batch()?, input, None)?;
+    let report = game.step(call.batch, input, None)?;
     numbers(&[report.lambda(), report.beta]);
     put_report(&report.budget);
     entries(report.entries());

@@ -74,7 +74,7 @@ fn best_of_group(call: &mut Call<'_>) -> Result {
 fn length_weighted_baseline(call: &mut Call<'_>) -> Result {
     let (config, scores, groups) = (read(), call.real(), call.groups()?);
     let mut scratch = zeros(groups.count());
-    core::length_weighted_baseline(&call.batch()?, &groups, scores, &config, &mut scratch, call.real())
+    core::length_weighted_baseline(call.batch, &groups, scores, &config, &mut scratch, call.real())
 }
 
 fn gdpo_input<'a>(call: &mut Call<'a>) -> core::GdpoInput<'a, Either> {
@@ -93,13 +93,13 @@ fn gdpo(call: &mut Call<'_>) -> Result {
     let (config, input, groups) = (read(), gdpo_input(call), call.groups()?);
     let (mut moments, mut scores) = (zeros(groups.count()), zeros(groups.sequences()));
     let scratch = core::GdpoScratch { moments: &mut moments, scores: &mut scores };
-    core::gdpo(&call.batch()?, &groups, input, &config, scratch, call.real())
+    core::gdpo(call.batch, &groups, input, &config, scratch, call.real())
 }
 
 fn reinforce_plus_plus_baseline(call: &mut Call<'_>) -> Result {
     let config = read();
     let (scores, groups, mut scratch) = grouped(call)?;
-    core::reinforce_plus_plus_baseline(&call.batch()?, &groups, scores, &config, &mut scratch, call.real())
+    core::reinforce_plus_plus_baseline(call.batch, &groups, scores, &config, &mut scratch, call.real())
 }
 
 fn optimal_token_baseline(call: &mut Call<'_>) -> Result {
@@ -128,10 +128,10 @@ fn optimal(call: &mut Call<'_>, kernel: Optimal) -> Result {
         sum_pi_squared: call.real(),
         is_weights,
     };
-    let (groups, batch) = (call.groups()?, call.batch()?);
-    let mut columns = zeros(core::optimal_baseline_columns(&batch, &groups)?);
+    let groups = call.groups()?;
+    let mut columns = zeros(core::optimal_baseline_columns(call.batch, &groups)?);
     let mut lengths = zeros(groups.count());
     let scratch = core::OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths };
     let output = core::OptimalBaselineOutput { advantages: call.real(), returns: call.real() };
-    kernel(&batch, &groups, input, &config, scratch, output)
+    kernel(call.batch, &groups, input, &config, scratch, output)
 }

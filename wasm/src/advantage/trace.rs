@@ -36,8 +36,7 @@ export! {
 
 fn gae_decoupled(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), gae_input(call));
-    let batch = call.batch()?;
-    core::gae_decoupled(&batch, input, &config, core::GaeOutput { advantages: call.real(), returns: call.real() })
+    core::gae_decoupled(call.batch, input, &config, core::GaeOutput { advantages: call.real(), returns: call.real() })
 }
 
 fn td_input<'a>(call: &mut Call<'a>) -> core::TdInput<'a, Either> {
@@ -46,17 +45,17 @@ fn td_input<'a>(call: &mut Call<'a>) -> core::TdInput<'a, Either> {
 
 fn td_lambda(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), td_input(call));
-    core::td_lambda(&call.batch()?, input, &config, call.real())
+    core::td_lambda(call.batch, input, &config, call.real())
 }
 
 fn n_step_returns(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), td_input(call));
-    core::n_step_returns(&call.batch()?, input, &config, call.real())
+    core::n_step_returns(call.batch, input, &config, call.real())
 }
 
 fn upgo(call: &mut Call<'_>) -> Result {
     let input = td_input(call);
-    core::upgo(&call.batch()?, input, call.real())
+    core::upgo(call.batch, input, call.real())
 }
 
 fn vtrace(call: &mut Call<'_>) -> Result {
@@ -68,8 +67,7 @@ fn vtrace(call: &mut Call<'_>) -> Result {
         log_probs: call.real(),
         old_log_probs: call.real(),
     };
-    let batch = call.batch()?;
-    core::vtrace(&batch, input, &config, core::VtraceOutput { targets: call.real(), advantages: call.real() })
+    core::vtrace(call.batch, input, &config, core::VtraceOutput { targets: call.real(), advantages: call.real() })
 }
 
 fn retrace(call: &mut Call<'_>) -> Result {
@@ -82,37 +80,35 @@ fn retrace(call: &mut Call<'_>) -> Result {
         log_probs: call.real(),
         old_log_probs: call.real(),
     };
-    core::retrace(&call.batch()?, input, &config, call.real())
+    core::retrace(call.batch, input, &config, call.real())
 }
 
 fn puffer_advantage(call: &mut Call<'_>) -> Result {
     let config = read();
     let input =
         core::PufferInput { rewards: call.real(), values: call.real(), bootstrap: call.real(), ratios: call.real() };
-    core::puffer_advantage(&call.batch()?, input, &config, call.real())
+    core::puffer_advantage(call.batch, input, &config, call.real())
 }
 
 fn remax(call: &mut Call<'_>) -> Result {
     let input = core::RemaxInput { rewards: call.real(), baselines: call.real() };
-    let batch = call.batch()?;
-    core::remax(&batch, input, core::RemaxOutput { advantages: call.real(), returns: call.real() })
+    core::remax(call.batch, input, core::RemaxOutput { advantages: call.real(), returns: call.real() })
 }
 
 fn reinforce_plus_plus(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), returns_input(call));
-    let batch = call.batch()?;
     let output = core::ReinforcePlusPlusOutput { advantages: call.real(), returns: call.real() };
-    core::reinforce_plus_plus(&batch, input, &config, output)
+    core::reinforce_plus_plus(call.batch, input, &config, output)
 }
 
 fn opd_advantage(call: &mut Call<'_>) -> Result {
     let (config, advantages) = (read(), call.optional_real());
     let input = core::OpdInput { teacher_log_probs: call.real(), old_log_probs: call.real(), advantages };
-    core::opd_advantage(&call.batch()?, input, &config, call.real())
+    core::opd_advantage(call.batch, input, &config, call.real())
 }
 
 fn minillm_advantage(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = core::MinillmInput { teacher_log_probs: call.real(), old_log_probs: call.real() };
-    core::minillm_advantage(&call.batch()?, input, &config, call.real())
+    core::minillm_advantage(call.batch, input, &config, call.real())
 }

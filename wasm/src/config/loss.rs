@@ -9,7 +9,6 @@ use tokenwise::loss::{
 
 use crate::{
     call::Call,
-    error::Result,
     js,
     read::{number, Read, ReadLoss},
 };
@@ -84,12 +83,12 @@ declare!("config DroConfig beta:number,divisor?:Divisor,aggregate?:aggregate");
 
 /// There is no default β.
 impl<'a> ReadLoss<'a> for DroConfig<'a> {
-    fn read(call: &mut Call<'a>) -> Result<Self> {
-        Ok(Self {
+    fn read(call: &mut Call<'a>) -> Self {
+        Self {
             beta: number(),
             divisor: crate::read::read(),
-            aggregate: call.aggregate(tokenwise::loss::Aggregate::default())?,
-        })
+            aggregate: call.aggregate(tokenwise::loss::Aggregate::default()),
+        }
     }
 }
 

@@ -78,11 +78,13 @@ function perform(single, row, given, run) {
   const parameters = parse(list.replace("!", ""));
   const indexes = parameters.map((_, index) => index);
   if (list[0] !== "!") indexes.reverse();
-  frame = { single, queue: [], at: 0, arrays: [[], [], [], [], [], []], sizes: {}, outputs: [], found: [], taken: 0 };
+  frame = { single, head: [0, 0, 0, 0], queue: [], at: 0, arrays: [[], [], [], [], [], []], sizes: {}, outputs: [], found: [], taken: 0 };
   try {
     for (const index of indexes) read(parameters[index], given[index], parameters[index].name);
     const fields = parse(results);
     outputs(fields);
+    // the module asks for the batch first, be it one of nothing
+    frame.queue.unshift(...frame.head);
     const made = run();
     if (frame.refused) throw frame.refused;
     if (made !== undefined) return made;

@@ -111,9 +111,10 @@ const kinds = {
   },
   batch(name, value) {
     const { layout, mask, sequences, tokens } = held(name, value, Batch, "a Batch");
-    kinds.layout(name, layout);
-    push(mask.length);
-    frame.arrays[FLAGS].push(mask);
+    const { cuSeqlens: offsets, batch, len } = layout;
+    frame.head = offsets ? [1, offsets.length, mask.length] : [0, batch, len, mask.length];
+    if (offsets) frame.arrays[WORDS].unshift(offsets);
+    frame.arrays[FLAGS].unshift(mask);
     Object.assign(frame.sizes, { T: tokens, M: tokens, S: sequences });
   },
   layout(name, value) {

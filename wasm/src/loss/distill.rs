@@ -54,21 +54,21 @@ export! {
 }
 
 fn kl_loss(call: &mut Call<'_>) -> Result {
-    let (config, input) = (core::KlLossConfig::read(call)?, kl_input(call));
-    let result = core::kl_loss(&call.batch()?, input, &config, call.real())?;
+    let (config, input) = (core::KlLossConfig::read(call), kl_input(call));
+    let result = core::kl_loss(call.batch, input, &config, call.real())?;
     numbers(&[result.loss, result.aggregated, result.mean]);
     Ok(())
 }
 
 fn opd_loss(call: &mut Call<'_>) -> Result {
-    let config = core::OpdLossConfig::read(call)?;
+    let config = core::OpdLossConfig::read(call);
     let input = core::OpdLossInput {
         log_probs: call.real(),
         old_log_probs: call.real(),
         teacher_log_probs: call.real(),
         weights: call.optional_real(),
     };
-    let result = core::opd_loss(&call.batch()?, input, &config, call.real())?;
+    let result = core::opd_loss(call.batch, input, &config, call.real())?;
     numbers(&[
         result.loss,
         result.clip_fraction,
@@ -82,22 +82,22 @@ fn opd_loss(call: &mut Call<'_>) -> Result {
 }
 
 fn ref_kl(call: &mut Call<'_>) -> Result {
-    let config = core::RefKlConfig::read(call)?;
+    let config = core::RefKlConfig::read(call);
     let input = core::RefKlInput {
         log_probs: call.real(),
         old_log_probs: call.real(),
         ref_log_probs: call.real(),
         weights: call.optional_real(),
     };
-    let result = core::ref_kl(&call.batch()?, input, &config, call.real())?;
+    let result = core::ref_kl(call.batch, input, &config, call.real())?;
     numbers(&[result.loss, result.ref_kl, result.fallen, result.mismatch_fallen, result.mismatch_kept]);
     Ok(())
 }
 
 fn iw_opd(call: &mut Call<'_>) -> Result {
-    let config = core::IwOpdConfig::read(call)?;
+    let config = core::IwOpdConfig::read(call);
     let input = core::IwOpdInput { log_probs: call.real(), old_log_probs: call.real(), teacher_log_probs: call.real() };
-    let result = core::iw_opd(&call.batch()?, input, &config, call.real())?;
+    let result = core::iw_opd(call.batch, input, &config, call.real())?;
     numbers(&[
         result.loss,
         result.mean_advantage,
@@ -110,7 +110,7 @@ fn iw_opd(call: &mut Call<'_>) -> Result {
 }
 
 fn forward_kl_topk(call: &mut Call<'_>) -> Result {
-    let config = core::ForwardKlTopKConfig::read(call)?;
+    let config = core::ForwardKlTopKConfig::read(call);
     let (log_probs, teacher_log_probs, k) = (call.real(), call.real(), size());
     // one without the other is empty, which the core refuses by its length
     let ids = match (call.optional_words(), call.optional_words()) {
@@ -119,10 +119,9 @@ fn forward_kl_topk(call: &mut Call<'_>) -> Result {
             Some(core::TopKIds { teacher: teacher.unwrap_or_default(), student: student.unwrap_or_default() })
         }
     };
-    let batch = call.batch()?;
     let output = core::ForwardKlTopKOutput { losses: call.real(), grad: call.real() };
     let input = core::ForwardKlTopKInput { log_probs, teacher_log_probs, k, ids };
-    let result = core::forward_kl_topk(&batch, input, &config, output)?;
+    let result = core::forward_kl_topk(call.batch, input, &config, output)?;
     numbers(&[result.loss, result.loss_min, result.loss_max]);
     numbers(&result.student_mass);
     numbers(&result.teacher_mass);
@@ -134,40 +133,40 @@ fn forward_kl_topk(call: &mut Call<'_>) -> Result {
 }
 
 fn topk_jsd(call: &mut Call<'_>) -> Result {
-    let config = core::TopKJsdConfig::read(call)?;
+    let config = core::TopKJsdConfig::read(call);
     let input = core::TopKInput {
         log_probs: call.real(),
         teacher_log_probs: call.real(),
         k: size(),
         weights: call.optional_real(),
     };
-    js::put(core::topk_jsd(&call.batch()?, input, &config, call.real())?);
+    js::put(core::topk_jsd(call.batch, input, &config, call.real())?);
     Ok(())
 }
 
 fn mixed_kl_topk(call: &mut Call<'_>) -> Result {
-    let config = core::MixedKlConfig::read(call)?;
+    let config = core::MixedKlConfig::read(call);
     let (log_probs, teacher_log_probs, k, entropies) = (call.real(), call.real(), size(), call.optional_real());
-    let (batch, grad, grad_entropies) = (call.batch()?, call.real(), call.real());
+    let (grad, grad_entropies) = (call.real(), call.real());
     let none: Vec<Either> = match entropies {
         // not read where the student's entries are scaled
         None if config.outside == core::OutsideTopK::Renormalize => zeros(grad_entropies.len()),
         _ => Vec::new(),
     };
     let input = core::MixedKlInput { log_probs, teacher_log_probs, k, entropies: entropies.unwrap_or(none.as_slice()) };
-    js::put(core::mixed_kl_topk(&batch, input, &config, core::MixedKlOutput { grad, grad_entropies })?);
+    js::put(core::mixed_kl_topk(call.batch, input, &config, core::MixedKlOutput { grad, grad_entropies })?);
     Ok(())
 }
 
 fn generalized_jsd(call: &mut Call<'_>) -> Result {
-    let config = core::JsdConfig::read(call)?;
+    let config = core::JsdConfig::read(call);
     let input = core::JsdInput {
         logits: call.real(),
         teacher_logits: call.real(),
         vocab: size(),
         weights: call.optional_real(),
     };
-    js::put(core::generalized_jsd(&call.batch()?, input, &config, call.real())?);
+    js::put(core::generalized_jsd(call.batch, input, &config, call.real())?);
     Ok(())
 }
 
@@ -175,8 +174,8 @@ fn bypass_loss(call: &mut Call<'_>) -> Result {
     let rollout = present().then(read);
     let (criteria, divisor) = (config::criteria(), read());
     let form = match js::index(0) {
-        1 => core::BypassForm::Reinforce(core::ReinforceConfig::read(call)?),
-        _ => core::BypassForm::PpoClip(core::PpoConfig::read(call)?),
+        1 => core::BypassForm::Reinforce(core::ReinforceConfig::read(call)),
+        _ => core::BypassForm::PpoClip(core::PpoConfig::read(call)),
     };
     let rejection = RejectionConfig { criteria: &criteria, divisor };
     let config = core::BypassConfig { weights: rollout, rejection, form, divisor: read() };
@@ -186,7 +185,6 @@ fn bypass_loss(call: &mut Call<'_>) -> Result {
         advantages: call.real(),
         weights: None,
     };
-    let batch = call.batch()?;
     let mut per_criterion: Vec<CriterionMetrics> = zeros(criteria.len());
     let output = core::BypassOutput {
         weights: call.real(),
@@ -194,7 +192,7 @@ fn bypass_loss(call: &mut Call<'_>) -> Result {
         per_criterion: &mut per_criterion,
         grad: call.real(),
     };
-    let result = core::bypass_loss(&batch, input, &config, output)?;
+    let result = core::bypass_loss(call.batch, input, &config, output)?;
     let policy = result.policy;
     numbers(&[policy.loss, policy.clip_fraction, policy.clip_fraction_lower, policy.kl]);
     entries(result.mismatch.entries().into_iter());

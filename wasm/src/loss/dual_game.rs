@@ -49,32 +49,32 @@ pub(crate) fn token_weight<'a>(call: &mut Call<'a>) -> TokenWeight<'a, Either> {
 fn token_weights(call: &mut Call<'_>) -> Result {
     let (weight, ref_log_probs) = (token_weight(call), call.optional_real());
     let input = TokenWeightInput { log_probs: call.real(), ref_log_probs, advantages: call.real(), weight };
-    core::token_weights(&call.batch()?, input, call.real())
+    core::token_weights(call.batch, input, call.real())
 }
 
 fn advantage_jump(call: &mut Call<'_>) -> Result {
     let advantages = call.real();
-    core::advantage_jump(&call.batch()?, advantages, call.real())
+    core::advantage_jump(call.batch, advantages, call.real())
 }
 
 fn structural_weights(call: &mut Call<'_>) -> Result {
     let config = read();
     let input = StructuralInput { log_probs: call.real(), advantages: call.real(), complexity: call.real() };
-    core::structural_weights(&call.batch()?, input, &config, call.real())
+    core::structural_weights(call.batch, input, &config, call.real())
 }
 
 fn trie_complexity(call: &mut Call<'_>) -> Result {
     let (config, input) = (read(), TrieInput { tokens: call.words(), rewards: call.real() });
     let groups = call.groups()?;
     let mut scratch = zeros::<TrieScratch>(groups.sequences());
-    core::trie_complexity(&call.batch()?, &groups, input, &config, &mut scratch, call.real())
+    core::trie_complexity(call.batch, &groups, input, &config, &mut scratch, call.real())
 }
 
 fn dual_game(call: &mut Call<'_>) -> Result {
-    let config = core::DualGameConfig::read(call)?;
+    let config = core::DualGameConfig::read(call);
     let (weight, ref_log_probs) = (token_weight(call), call.optional_real());
     let input = DualGameInput { policy: policy::input(call), ref_log_probs, weight };
-    let result = core::dual_game(&call.batch()?, input, &config, call.real())?;
+    let result = core::dual_game(call.batch, input, &config, call.real())?;
     numbers(&[result.loss, result.clip_fraction, result.clip_fraction_upper, result.clip_fraction_lower, result.kl]);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use tokenwise::{
     loss::{self as core, PolicyLoss, PolicyLossInput},
-    Batch, Either, Moments,
+    Either, Moments,
 };
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -76,12 +76,6 @@ pub(super) fn input<'a>(call: &mut Call<'a>) -> PolicyLossInput<'a, Either> {
     }
 }
 
-/// What a policy loss reads after its config, and its gradient.
-#[inline(never)]
-fn parts<'a>(call: &mut Call<'a>) -> Result<(PolicyLossInput<'a, Either>, Batch<'a>, &'a mut [Either])> {
-    Ok((input(call), call.batch()?, call.real()))
-}
-
 #[inline(never)]
 fn with_metrics(result: Result<PolicyLoss>) -> Result {
     let result = result?;
@@ -93,9 +87,9 @@ fn with_metrics(result: Result<PolicyLoss>) -> Result {
 macro_rules! plain_losses {
     ($($name:ident by $config:ident;)+) => {$(
         fn $name(call: &mut Call<'_>) -> Result {
-            let config = core::$config::read(call)?;
-            let (input, batch, grad) = parts(call)?;
-            with_metrics(core::$name(&batch, input, &config, grad))
+            let config = core::$config::read(call);
+            let input = input(call);
+            with_metrics(core::$name(call.batch, input, &config, call.real()))
         }
     )+};
 }
@@ -114,61 +108,61 @@ plain_losses! {
 }
 
 fn surrogate(call: &mut Call<'_>) -> Result {
-    let config = core::SurrogateConfig::read(call)?;
-    let (input, batch, grad) = parts(call)?;
-    js::put(core::surrogate(&batch, input, &config, grad)?);
+    let config = core::SurrogateConfig::read(call);
+    let input = input(call);
+    js::put(core::surrogate(call.batch, input, &config, call.real())?);
     Ok(())
 }
 
 fn gmpo(call: &mut Call<'_>) -> Result {
     let config = read();
-    let (input, batch, grad) = parts(call)?;
-    with_metrics(core::gmpo(&batch, input, &config, grad))
+    let input = input(call);
+    with_metrics(core::gmpo(call.batch, input, &config, call.real()))
 }
 
 fn luspo(call: &mut Call<'_>) -> Result {
     let config = read();
-    let (input, batch, grad) = parts(call)?;
-    with_metrics(core::luspo(&batch, input, &config, grad))
+    let input = input(call);
+    with_metrics(core::luspo(call.batch, input, &config, call.real()))
 }
 
 fn clip_cov(call: &mut Call<'_>) -> Result {
-    let (config, selected) = (core::ClipCovConfig::read(call)?, call.flags());
-    let (input, batch, grad) = parts(call)?;
-    with_metrics(core::clip_cov(&batch, input, &config, selected, grad))
+    let (config, selected) = (core::ClipCovConfig::read(call), call.flags());
+    let input = input(call);
+    with_metrics(core::clip_cov(call.batch, input, &config, selected, call.real()))
 }
 
 fn clip_cov_selection(call: &mut Call<'_>) -> Result {
-    let (config, seed) = (core::ClipCovConfig::read(call)?, count());
+    let (config, seed) = (core::ClipCovConfig::read(call), count());
     let input =
         PolicyLossInput { log_probs: call.real(), old_log_probs: call.real(), advantages: call.real(), weights: None };
-    core::clip_cov_selection(&call.batch()?, input, &config, seed, call.flags()).map(|_| ())
+    core::clip_cov_selection(call.batch, input, &config, seed, call.flags()).map(|_| ())
 }
 
 fn gvpo(call: &mut Call<'_>) -> Result {
     let (config, input, groups) = (read(), input(call), call.groups()?);
-    let (batch, mut scratch) = (call.batch()?, zeros::<Moments>(groups.count()));
-    js::put(core::gvpo(&batch, &groups, input, &config, &mut scratch, call.real())?);
+    let mut scratch = zeros::<Moments>(groups.count());
+    js::put(core::gvpo(call.batch, &groups, input, &config, &mut scratch, call.real())?);
     Ok(())
 }
 
 fn positive_nll(call: &mut Call<'_>) -> Result {
     let (mu, log_probs, scores) = (number(), call.real(), call.real());
-    js::put(core::positive_nll(&call.batch()?, log_probs, scores, mu, call.real())?);
+    js::put(core::positive_nll(call.batch, log_probs, scores, mu, call.real())?);
     Ok(())
 }
 
 fn topr(call: &mut Call<'_>) -> Result {
-    let (config, scores) = (core::ToprConfig::read(call)?, call.real());
-    let (input, batch, grad) = parts(call)?;
-    js::put(core::topr(&batch, input, scores, &config, grad)?);
+    let (config, scores) = (core::ToprConfig::read(call), call.real());
+    let input = input(call);
+    js::put(core::topr(call.batch, input, scores, &config, call.real())?);
     Ok(())
 }
 
 fn vespo(call: &mut Call<'_>) -> Result {
-    let config = core::VespoConfig::read(call)?;
-    let (input, batch, grad) = parts(call)?;
-    let result = core::vespo(&batch, input, &config, grad)?;
+    let config = core::VespoConfig::read(call);
+    let input = input(call);
+    let result = core::vespo(call.batch, input, &config, call.real())?;
     numbers(&[result.loss, result.phi_mean]);
     Ok(())
 }

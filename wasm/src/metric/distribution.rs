@@ -30,29 +30,29 @@ export! {
 
 fn effective_sample_size(call: &mut Call<'_>) -> Result {
     let weights = call.real();
-    js::put(core::effective_sample_size(&call.batch()?, weights)?);
+    js::put(core::effective_sample_size(call.batch, weights)?);
     Ok(())
 }
 
 fn quantile(call: &mut Call<'_>) -> Result {
     let (level, values) = (number(), call.real());
-    js::put(core::quantile(&call.batch()?, values, level)?);
+    js::put(core::quantile(call.batch, values, level)?);
     Ok(())
 }
 
 fn row_sums(call: &mut Call<'_>) -> Result {
     let values = call.real();
-    core::row_sums(&call.batch()?, values, call.real())
+    core::row_sums(call.batch, values, call.real())
 }
 
 fn row_means(call: &mut Call<'_>) -> Result {
     let (divisor, values) = (read(), call.real());
-    core::row_means(&call.batch()?, values, divisor, call.real())
+    core::row_means(call.batch, values, divisor, call.real())
 }
 
 fn row_normalize(call: &mut Call<'_>) -> Result {
     let (floor, values) = (number(), call.real());
-    core::row_normalize(&call.batch()?, values, floor, call.real())
+    core::row_normalize(call.batch, values, floor, call.real())
 }
 
 fn variance_proxy(call: &mut Call<'_>) -> Result {
@@ -63,6 +63,6 @@ fn variance_proxy(call: &mut Call<'_>) -> Result {
         advantages: call.real(),
         weights: call.optional_real(),
     };
-    entries(core::variance_proxy(&call.batch()?, input, norm, divisor)?.entries().into_iter());
+    entries(core::variance_proxy(call.batch, input, norm, divisor)?.entries().into_iter());
     Ok(())
 }

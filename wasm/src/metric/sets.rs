@@ -75,7 +75,7 @@ fn value() -> ValueLoss {
 
 fn verl_metrics(call: &mut Call<'_>) -> Result {
     let usual = core::VerlConfig::default();
-    let (aggregate, divisor, kl) = (call.aggregate(usual.aggregate)?, read(), Read::read(usual.kl));
+    let (aggregate, divisor, kl) = (call.aggregate(usual.aggregate), read(), Read::read(usual.kl));
     let (kl_coefficient, entropy_coefficient) =
         (Read::read(usual.kl_coefficient), Read::read(usual.entropy_coefficient));
     let rollout_weights = present().then(read);
@@ -107,7 +107,7 @@ fn verl_metrics(call: &mut Call<'_>) -> Result {
         mask_before_rejection: call.optional_flags().map(|flags| Mask::new(flags)),
     };
     let mut criteria: Vec<CriterionMetrics> = zeros(config.rejection.map_or(0, |rejection| rejection.criteria.len()));
-    entries(core::verl_metrics(&call.batch()?, input, &config, &mut criteria)?.entries());
+    entries(core::verl_metrics(call.batch, input, &config, &mut criteria)?.entries());
     Ok(())
 }
 
@@ -148,7 +148,7 @@ fn trl_metrics(call: &mut Call<'_>) -> Result {
     let mut per_source: Vec<core::RewardSource> = zeros(rewards.map_or(0, |found| found.source_weights.len()));
     let mut scratch: Vec<Moments> = zeros(rewards.map_or(0, |found| found.groups.count()));
     let output = core::TrlOutput { per_source: &mut per_source, scratch: &mut scratch };
-    let found = core::trl_metrics(&call.batch()?, input, &config, output)?;
+    let found = core::trl_metrics(call.batch, input, &config, output)?;
     entries(found.entries());
     js::null();
     for source in found.sources {
@@ -160,7 +160,7 @@ fn trl_metrics(call: &mut Call<'_>) -> Result {
 fn openrlhf_metrics(call: &mut Call<'_>) -> Result {
     let usual = core::OpenRlhfConfig::default();
     let config = core::OpenRlhfConfig {
-        aggregate: call.aggregate(usual.aggregate)?,
+        aggregate: call.aggregate(usual.aggregate),
         kl: Read::read(usual.kl),
         kl_use: Read::read(usual.kl_use),
     };
@@ -179,7 +179,7 @@ fn openrlhf_metrics(call: &mut Call<'_>) -> Result {
         value_loss: present().then(value),
     };
     let mut scratch: Vec<Moments> = zeros(input.groups.map_or(0, |groups| groups.count()));
-    entries(core::openrlhf_metrics(&call.batch()?, input, &config, &mut scratch)?.entries());
+    entries(core::openrlhf_metrics(call.batch, input, &config, &mut scratch)?.entries());
     Ok(())
 }
 
