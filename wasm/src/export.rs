@@ -14,12 +14,16 @@ use crate::{
 /// A function that takes its arguments from the queue and puts its results there.
 pub(crate) type Entry = fn(&mut Call<'_>) -> Result;
 
-/// Calls a function: `id` is the number of its table, its row there, and whether numbers are `f64`.
+/// Calls a function: `id` is its place in all tables together, and whether numbers are `f64`.
 #[wasm_bindgen(skip_typescript)]
 #[allow(unreachable_pub, reason = "what JavaScript calls must be public, and no Rust code calls it")]
 pub fn invoke(id: usize) {
-    if let Some(entry) = crate::TABLES.get(id >> 8).and_then(|table| table.get((id & 0xff) >> 1)) {
-        run(id & 1 == 0, &mut |call| entry(call));
+    let mut row = id >> 1;
+    for table in crate::TABLES {
+        if let Some(entry) = table.get(row) {
+            return run(id & 1 == 0, &mut |call| entry(call));
+        }
+        row -= table.len();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use anyhow::{bail, Context, Result};
@@ -86,13 +87,22 @@ pub(crate) fn compile_part(workspace: &Workspace, simd: Simd, part: Part) -> Res
         (Simd::Simd128, Part::Chain) => (SIMD128, "wasm-chain-simd128"),
     };
     eprintln!("tokenwise-wasm, {folder} …");
-    let mut cargo = workspace.cargo_with_flags(flags, folder);
+    let mut cargo = workspace.cargo_with_flags(&format!("{flags} {}", short_paths()?), folder);
     cargo.args(["build", "--quiet", "--package", "tokenwise-wasm", "--lib", "--profile", "wasm", "--target", TARGET]);
     if let Part::Chain = part {
         cargo.arg("--no-default-features");
     }
     stdout_of(&mut cargo)?;
     Ok(workspace.target.join("xtask").join(folder).join(TARGET).join("wasm/tokenwise_wasm.wasm"))
+}
+
+/// Panics name their place: without the folders of this machine, and of the core.
+fn short_paths() -> Result<String> {
+    let sysroot = stdout_of(Command::new("rustc").args(["--print", "sysroot"]))?;
+    // flags are separated by blanks
+    let own = Some(sysroot.trim()).filter(|path| !path.contains(char::is_whitespace));
+    let own = own.map_or_else(String::new, |path| format!(" --remap-path-prefix={path}/lib/rustlib/src/rust/library="));
+    Ok(format!("--remap-path-prefix=core/src={own}"))
 }
 
 /// Writes the module and its JavaScript and declarations into a folder, which is emptied before.

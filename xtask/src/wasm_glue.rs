@@ -32,7 +32,7 @@ pub(crate) fn complete(folder: &Path) -> Result<()> {
     let (lines, declarations) = split_lines(&declared);
     let tables = Tables::read(&lines)?;
     let mut text = fs::read_to_string(&script)?;
-    if !text.contains(ENTRY) || tables.functions.is_empty() {
+    if !text.contains(ENTRY) || tables.rows.is_empty() {
         bail!("the module has no entry or no table");
     }
     let whole = text.contains(STATE);
@@ -77,9 +77,8 @@ fn split_lines(types: &str) -> (Vec<&str>, String) {
 /// What the lines say.
 #[derive(Default)]
 struct Tables {
-    functions: Vec<Function>,
-    /// Arguments and results, by the number of the function.
-    rows: BTreeMap<usize, String>,
+    /// By the number of their table and their place there.
+    rows: BTreeMap<(usize, usize), Row>,
     /// The names of enums, the fields of configs, the variants of enums with numbers.
     definitions: [BTreeMap<String, String>; 3],
 }
@@ -87,11 +86,10 @@ struct Tables {
 const DEFINITIONS: [&str; 3] = ["choice", "config", "tagged"];
 const DEFINED: [&str; 3] = ["choices", "configs", "tagged"];
 
-/// A function of JavaScript.
-struct Function {
-    name: String,
-    arguments: String,
-    id: usize,
+/// A function of the module: its names in JavaScript, one for each precision, and its arguments and results.
+struct Row {
+    names: Vec<String>,
+    text: String,
 }
 
 impl Tables {
@@ -102,7 +100,7 @@ impl Tables {
             let (what, (name, rest)) = parts.with_context(|| format!("not a line of a table: {line}"))?;
             if what == "row" {
                 let index: &mut usize = next.entry(name).or_default();
-                tables.row(name.parse::<usize>()? << 8 | *index << 1, rest)?;
+                tables.rows.insert((name.parse()?, *index), Row::read(rest)?);
                 *index += 1;
                 continue;
             }
@@ -115,23 +113,9 @@ impl Tables {
         Ok(tables)
     }
 
-    /// `,name,nameF64 (arguments) (results)`
-    fn row(&mut self, id: usize, row: &str) -> Result<()> {
-        let row: String = camel_case(row).split_whitespace().collect();
-        let parts = row.strip_suffix(')').and_then(|row| row.split_once('('));
-        let parts = parts.and_then(|(names, rest)| Some((names, rest.split_once(")(")?)));
-        let (names, (arguments, results)) = parts.with_context(|| format!("not a row: {row}"))?;
-        for (double, name) in names.trim_start_matches(',').split(',').enumerate() {
-            let arguments = names_of(arguments).join(", ");
-            self.functions.push(Function { name: name.into(), arguments, id: id | double });
-        }
-        self.rows.insert(id, format!("{arguments}>{results}"));
-        Ok(())
-    }
-
     /// The rows, the definitions that they or the glue name, and the functions; those that are not declared are for the glue.
     fn script(&self, glue: &str, declarations: &str) -> String {
-        let mut known = self.rows.values().fold(glue.to_owned(), |all, row| all + "\n" + row);
+        let mut known = self.rows.values().fold(glue.to_owned(), |all, row| all + "\n" + &row.text);
         let mut kept: [BTreeMap<&str, &str>; 3] = Default::default();
         loop {
             let before = known.len();
@@ -147,38 +131,36 @@ impl Tables {
                 break;
             }
         }
-        let mut script = format!("const rows = {};\n", serde_json::json!(self.rows));
+        let mut script = String::new();
         for (name, kept) in DEFINED.iter().zip(kept) {
             script += &format!("const {name} = {};\n", serde_json::json!(kept));
         }
-        for Function { name, arguments, id } in &self.functions {
-            script += &if declarations.contains(&format!("export function {name}(")) {
-                format!("export function {name}({arguments}) {{ return call({id}, arguments); }}\n")
-            } else {
-                format!("const {} = {id};\n", name.to_uppercase())
-            };
+        for row in self.rows.values() {
+            for (index, name) in row.names.iter().enumerate() {
+                let declared = declarations.contains(&format!("export function {name}("));
+                let text = if index == 0 { serde_json::json!(row.text).to_string() } else { String::new() };
+                script += &format!("{}const {name} = entry({text});\n", if declared { "export " } else { "" });
+            }
         }
         script
     }
 }
 
-/// The names on the outside of a list.
-fn names_of(list: &str) -> Vec<&str> {
-    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
-    for (index, byte) in list.bytes().chain([b',']).enumerate() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
-            b',' if depth == 0 => {
-                let field = &list[start..index];
-                let name = field.trim_start_matches('!').split(|c: char| !c.is_alphanumeric()).next();
-                names.push(name.unwrap_or_default());
-                start = index + 1;
-            }
-            _ => {}
-        }
+impl Row {
+    /// `,name,nameF64 (arguments) (results)`
+    fn read(row: &str) -> Result<Self> {
+        let row: String = camel_case(row).split_whitespace().collect();
+        let parts = row.strip_suffix(')').and_then(|row| row.split_once('('));
+        let parts = parts.and_then(|(names, rest)| Some((names, rest.split_once(")(")?)));
+        let (names, (arguments, results)) = parts.with_context(|| format!("not a row: {row}"))?;
+        let names = names.trim_start_matches(',').split(',').map(Into::into).collect();
+        Ok(Self { names, text: format!("{arguments}>{results}") })
     }
-    names
+}
+
+fn has_export(script: &str, kind: &str, name: &str) -> bool {
+    let start = format!("export {kind} {name}");
+    script.lines().any(|line| line.strip_prefix(&start).is_some_and(|rest| rest.starts_with(['(', ' '])))
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -221,7 +203,8 @@ fn only(declarations: &str, script: &str) -> String {
             continue;
         }
         let name = line.strip_prefix("export function ").and_then(|rest| rest.split(['(', '<']).next());
-        if let Some(name) = name.filter(|name| !script.contains(&format!("export function {name}("))) {
+        let exported = |name: &&str| ["function", "const"].iter().any(|kind| has_export(script, kind, name));
+        if let Some(name) = name.filter(|name| !exported(name)) {
             // what the generator itself declares stays
             if name != "initSync" {
                 comment.clear();
@@ -252,12 +235,17 @@ mod tests {
         let (lines, rest) = split_lines(types);
         assert_eq!(rest, "export type A = 1;\n");
         let tables = Tables::read(&lines).unwrap();
-        let found: Vec<_> = tables.functions.iter().map(|f| (f.name.as_str(), f.id)).collect();
-        assert_eq!(found, [("exp", 0), ("expF64", 1), ("keys", 2), ("mean", 512), ("meanF64", 513)]);
-        assert_eq!(tables.rows[&2], "a,logB{cD?}>*");
-        let script = tables.script("", "export function keys(a: A, logB: B): void;\n");
-        assert!(script.contains("export function keys(a, logB) { return call(2, arguments); }\n"));
-        assert!(script.contains("const EXP = 0;\n"));
+        let found: Vec<_> = tables.rows.iter().map(|(place, row)| (*place, row.names.join(" "))).collect();
+        assert_eq!(found, [((0, 0), "exp expF64".into()), ((0, 1), "keys".into()), ((2, 0), "mean meanF64".into())]);
+        let script =
+            tables.script("", "export function exp(x: number): number;\nexport function expF64(x: number): number;");
+        let functions: Vec<_> = script.lines().filter(|line| line.contains("entry(")).take(3).collect();
+        let expected = [
+            r#"export const exp = entry("x:number>");"#,
+            "export const expF64 = entry();",
+            r#"const keys = entry("a,logB{cD?}>*");"#,
+        ];
+        assert_eq!(functions, expected);
     }
 
     #[test]
@@ -285,7 +273,7 @@ mod tests {
     fn declarations_of_missing_functions_go_with_their_comments() {
         let text = "/** A. */\nexport function exp(x: number): number;\n/**\n * B.\n */\nexport function gone(\n  x: number,\n): number;\n/** C. */\nexport type C = 1;\n";
         assert_eq!(
-            only(text, "export function exp(x) {}"),
+            only(text, "export const exp = entry();"),
             "/** A. */\nexport function exp(x: number): number;\n/** C. */\nexport type C = 1;\n"
         );
     }

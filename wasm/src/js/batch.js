@@ -43,7 +43,7 @@ function made(layout, mask) {
   // checked here, for `{ cuSeqlens: undefined }` would pass for the other kind of layout
   if ("cuSeqlens" in layout && !(layout.cuSeqlens instanceof Uint32Array)) throw wrong("cuSeqlens", "a Uint32Array", layout.cuSeqlens);
   layout = { ...layout, ...(layout.cuSeqlens && { cuSeqlens: layout.cuSeqlens.slice() }) };
-  const counts = perform(false, rows[INSPECT], [mask, layout], () => invoke(INSPECT));
+  const counts = inspect(mask, layout);
   inside.set(batch, { layout, mask: mask.slice(), ...counts });
   return batch;
 }

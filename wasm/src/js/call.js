@@ -96,4 +96,10 @@ function perform(single, row, given, run) {
   }
 }
 
-const call = (id, given) => perform((id & 1) === 0, rows[id & ~1], given, () => invoke(id));
+/** The functions of the module, in the order it has them: the next one by its row; without a row, the last one in f64. */
+const rows = [];
+function entry(row) {
+  if (row !== undefined) rows.push(row);
+  const id = rows.length * 2 - (row === undefined ? 1 : 2);
+  return (...given) => perform(row !== undefined, rows[id >> 1], given, () => invoke(id));
+}
