@@ -1,7 +1,7 @@
 //! The arrays of a call, inputs and outputs, and what is made of them.
 //!
-//! JavaScript has checked the arguments and written them into one queue, in the order that `call.js` says; each function takes them out
-//! in that order, after the batch. All arrays of a kind lie in one buffer, one after the other, the outputs last.
+//! JavaScript has checked the arguments and written them into one queue, in the order that `js/call.js` says; each function
+//! takes them out in that order, after the batch. All arrays of a kind lie in one buffer, one after the other, the outputs last.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -17,7 +17,7 @@ use crate::{
     read::Read,
 };
 
-/// The kinds of arrays, by the numbers that `glue.js` has for them.
+/// The kinds of arrays, by the numbers that `js/read.js` has for them.
 const REALS: u32 = 0;
 const SINGLES: u32 = 1;
 const DOUBLES: u32 = 2;

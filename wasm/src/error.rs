@@ -1,4 +1,4 @@
-//! Why a call is refused, told to `glue.js`, which throws a `TokenwiseError` with the fields of the core's error.
+//! Why a call is refused, told to JavaScript, which throws a `TokenwiseError` with the fields of the core's error.
 
 use tokenwise::Error;
 

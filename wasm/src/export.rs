@@ -2,7 +2,7 @@
 //!
 //! The module has one entry for all of them: a function of JavaScript that the generator makes for itself costs ten times the
 //! code of a row in a table. `cargo xtask` writes the JavaScript functions, from the lines that `export!` leaves among the
-//! declarations; `glue.js` reads arguments and names results by what the lines say.
+//! declarations; what stands in `js` reads arguments and names results by what the lines say.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -28,7 +28,7 @@ pub fn invoke(id: usize) {
 }
 
 /// `TABLE = number;` and then `name(arguments) -> (results) => single, double;` exports a function for both precisions,
-/// `=> single;` one that has none to choose. How arguments and results are written stands in `glue.js`.
+/// `=> single;` one that has none to choose. How arguments and results are written stands in `js/call.js`.
 macro_rules! export {
     ($(#[$attribute:meta])? $table:ident = $number:literal;
         $($name:ident($($arguments:tt)*) -> ($($results:tt)*) => $($js:ident),+;)*) => {

@@ -1,4 +1,4 @@
-//! What is used of JavaScript: the functions of `glue.js`, which has read and checked the arguments and names the results.
+//! What is used of JavaScript: the functions of `js/call.js`, which has read and checked the arguments and names the results.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,4 +1,4 @@
-//! What becomes of a batch under the conventions of two frameworks; the conventions themselves `glue` knows from the build.
+//! What becomes of a batch under the conventions of two frameworks; the conventions themselves JavaScript knows from the build.
 
 use tokenwise::{
     loss::AggregateMode,

@@ -1,7 +1,7 @@
 //! Taking numbers, choices and configs out of the queue of a call.
 //!
 //! The macros say twice what an object holds: here as code, and to `cargo xtask` as a line among the declarations, from which
-//! `glue.js` knows keys, kinds and names. What was not given is the core's own default.
+//! `js/read.js` knows keys, kinds and names. What was not given is the core's own default.
 
 use crate::js;
 

@@ -42,8 +42,8 @@ function made(layout, mask) {
   const batch = Object.create(Batch.prototype);
   // checked here, for `{ cuSeqlens: undefined }` would pass for the other kind of layout
   if ("cuSeqlens" in layout && !(layout.cuSeqlens instanceof Uint32Array)) throw wrong("cuSeqlens", "a Uint32Array", layout.cuSeqlens);
-  layout = { ...layout, ...(layout.cuSeqlens && { cuSeqlens: layout.cuSeqlens.slice() }) };
+  layout = { ...layout, ...(layout.cuSeqlens && { cuSeqlens: new Uint32Array(layout.cuSeqlens) }) };
   const counts = inspect(mask, layout);
-  inside.set(batch, { layout, mask: mask.slice(), ...counts });
+  inside.set(batch, { layout, mask: new Uint8Array(mask), ...counts });
   return batch;
 }
