@@ -5,16 +5,14 @@ pub(crate) mod group;
 #[cfg(feature = "full")]
 pub(crate) mod trace;
 
-use tokenwise::advantage as core;
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use tokenwise::{advantage as core, Either};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::Real,
-    call::{array, arrays, call, call_one, Size},
-    config,
+    call::Call,
     error::Result,
     export::export,
-    object::{object, size},
+    read::{read, size},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -22,87 +20,74 @@ const TYPES: &str = include_str!("advantage.ts");
 
 export! {
     CHAIN = 7;
-    discounted_returns(batch, input, config) => discountedReturns, discountedReturnsF64;
-    gae(batch, input, config) => gae, gaeF64;
-    whiten(batch, values, config) => whiten, whitenF64;
+    discounted_returns(batch:batch, input{rewards, bootstrap}, config:ReturnsConfig) -> (:T)
+        => discountedReturns, discountedReturnsF64;
+    gae(batch:batch, input{rewards, values, bootstrap}, config:GaeConfig) -> (advantages:T, returns:T) => gae, gaeF64;
+    whiten(batch:batch, values, config:WhitenConfig) -> (:T) => whiten, whitenF64;
 }
 
 export! {
     #[cfg(feature = "full")]
     REST = 8;
-    monte_carlo_advantage(batch, input, config) => monteCarloAdvantage, monteCarloAdvantageF64;
-    uniform_credit(batch, scores) => uniformCredit, uniformCreditF64;
-    last_k_credit(batch, scores, k) => lastKCredit, lastKCreditF64;
-    attention_credit(batch, input) => attentionCredit, attentionCreditF64;
-    broadcast(batch, values) => broadcast, broadcastF64;
-    sequence_sums(batch, rewards) => sequenceSums, sequenceSumsF64;
+    monte_carlo_advantage(batch:batch, input{rewards, values, bootstrap}, config:ReturnsConfig)
+        -> (advantages:T, returns:T) => monteCarloAdvantage, monteCarloAdvantageF64;
+    uniform_credit(batch:batch, scores) -> (:T) => uniformCredit, uniformCreditF64;
+    last_k_credit(batch:batch, scores, k:size) -> (:T) => lastKCredit, lastKCreditF64;
+    attention_credit(batch:batch, input{scores, weights}) -> (:T) => attentionCredit, attentionCreditF64;
+    broadcast(batch:batch, values) -> (:T) => broadcast, broadcastF64;
+    sequence_sums(batch:batch, rewards) -> (:S) => sequenceSums, sequenceSumsF64;
 }
 
-fn discounted_returns<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::returns(config)?;
-    let inputs = arrays::<R, 2>(input, ["rewards", "bootstrap"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [rewards, bootstrap], [out]| {
-        core::discounted_returns(batch, core::ReturnsInput { rewards, bootstrap }, &config, out)
-    })
+fn returns_input<'a>(call: &mut Call<'a>) -> core::ReturnsInput<'a, Either> {
+    core::ReturnsInput { rewards: call.real(), bootstrap: call.real() }
 }
 
-fn gae<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::gae(config)?;
-    let inputs = arrays::<R, 3>(input, ["rewards", "values", "bootstrap"])?;
-    let [advantages, returns] =
-        call(batch, inputs, Size::Tokens, &mut |batch, [rewards, values, bootstrap], [advantages, returns]| {
-            let input = core::GaeInput { rewards, values, bootstrap };
-            core::gae(batch, input, &config, core::GaeOutput { advantages, returns })
-        })?;
-    object([("advantages", advantages), ("returns", returns)])
+fn gae_input<'a>(call: &mut Call<'a>) -> core::GaeInput<'a, Either> {
+    core::GaeInput { rewards: call.real(), values: call.real(), bootstrap: call.real() }
 }
 
-fn monte_carlo_advantage<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::returns(config)?;
-    let inputs = arrays::<R, 3>(input, ["rewards", "values", "bootstrap"])?;
-    let [advantages, returns] =
-        call(batch, inputs, Size::Tokens, &mut |batch, [rewards, values, bootstrap], [advantages, returns]| {
-            let input = core::MonteCarloInput { rewards, values, bootstrap };
-            core::monte_carlo_advantage(batch, input, &config, core::MonteCarloOutput { advantages, returns })
-        })?;
-    object([("advantages", advantages), ("returns", returns)])
+fn discounted_returns(call: &mut Call<'_>) -> Result {
+    let (config, input) = (read(), returns_input(call));
+    core::discounted_returns(call.batch, input, &config, call.real())
 }
 
-fn uniform_credit<R: Real>(batch: &JsValue, scores: &JsValue) -> Result<JsValue> {
-    call_one::<R, 1>(batch, array("scores", scores)?, Size::Tokens, &mut |batch, [scores], [out]| {
-        core::uniform_credit(batch, scores, out)
-    })
+fn gae(call: &mut Call<'_>) -> Result {
+    let (config, input) = (read(), gae_input(call));
+    core::gae(call.batch, input, &config, core::GaeOutput { advantages: call.real(), returns: call.real() })
 }
 
-fn last_k_credit<R: Real>(batch: &JsValue, scores: &JsValue, k: &JsValue) -> Result<JsValue> {
-    let k = size("k", k)?;
-    call_one::<R, 1>(batch, array("scores", scores)?, Size::Tokens, &mut |batch, [scores], [out]| {
-        core::last_k_credit(batch, scores, k, out)
-    })
+fn monte_carlo_advantage(call: &mut Call<'_>) -> Result {
+    let (config, core::GaeInput { rewards, values, bootstrap }) = (read(), gae_input(call));
+    let output = core::MonteCarloOutput { advantages: call.real(), returns: call.real() };
+    core::monte_carlo_advantage(call.batch, core::MonteCarloInput { rewards, values, bootstrap }, &config, output)
 }
 
-fn attention_credit<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    let inputs = arrays::<R, 2>(input, ["scores", "weights"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [scores, weights], [out]| {
-        core::attention_credit(batch, core::AttentionInput { scores, weights }, out)
-    })
+fn uniform_credit(call: &mut Call<'_>) -> Result {
+    let scores = call.real();
+    core::uniform_credit(call.batch, scores, call.real())
 }
 
-fn broadcast<R: Real>(batch: &JsValue, values: &JsValue) -> Result<JsValue> {
-    call_one::<R, 1>(batch, array("values", values)?, Size::Tokens, &mut |batch, [values], [out]| {
-        core::broadcast(batch, values, out)
-    })
+fn last_k_credit(call: &mut Call<'_>) -> Result {
+    let (k, scores) = (size(), call.real());
+    core::last_k_credit(call.batch, scores, k, call.real())
 }
 
-fn sequence_sums<R: Real>(batch: &JsValue, rewards: &JsValue) -> Result<JsValue> {
-    call_one::<R, 1>(batch, array("rewards", rewards)?, Size::Sequences, &mut |batch, [rewards], [out]| {
-        core::sequence_sums(batch, rewards, out)
-    })
+fn attention_credit(call: &mut Call<'_>) -> Result {
+    let input = core::AttentionInput { scores: call.real(), weights: call.real() };
+    core::attention_credit(call.batch, input, call.real())
 }
 
-fn whiten<R: Real>(batch: &JsValue, values: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::whiten(config)?;
-    call_one::<R, 1>(batch, array("values", values)?, Size::Tokens, &mut |batch, [values], [out]| {
-        core::whiten(batch, values, &config, out)
-    })
+fn broadcast(call: &mut Call<'_>) -> Result {
+    let values = call.real();
+    core::broadcast(call.batch, values, call.real())
+}
+
+fn sequence_sums(call: &mut Call<'_>) -> Result {
+    let rewards = call.real();
+    core::sequence_sums(call.batch, rewards, call.real())
+}
+
+fn whiten(call: &mut Call<'_>) -> Result {
+    let (config, values) = (read(), call.real());
+    core::whiten(call.batch, values, &config, call.real())
 }

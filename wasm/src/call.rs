@@ -1,166 +1,223 @@
-//! What every call does around the core's function: copy the arrays in, make room, hand fresh arrays out.
+//! The arrays of a call, inputs and outputs, and what is made of them.
 //!
-//! The kernel is called through a pointer, so that this code exists once per number of arrays and not once per formula.
+//! JavaScript has checked the arguments and written them into one queue, in the order that `js/call.js` says; each function
+//! takes them out in that order, after the batch. All arrays of a kind lie in one buffer, one after the other, the outputs last.
 
 use alloc::vec::Vec;
-use core::array;
+use core::mem;
 
-use wasm_bindgen::JsValue;
-
-use crate::{
-    array::{flag_array, read, zeros, Real},
-    batch::Owned,
-    error::Result,
-    object::Fields,
+use tokenwise::{
+    loss::{Aggregate, AggregateMode},
+    Batch, Either, Groups, Layout, Mask, Real as _,
 };
 
-/// How many entries the outputs have.
-#[derive(Clone, Copy)]
-pub(crate) enum Size {
-    /// One per token slot.
-    Tokens,
-    /// One per sequence.
-    Sequences,
-    /// As many as the first input.
-    First,
+use crate::{
+    error::{refuse, Result},
+    js,
+    read::Read,
+};
+
+/// The kinds of arrays, by the numbers that `js/read.js` has for them.
+const REALS: u32 = 0;
+const SINGLES: u32 = 1;
+const DOUBLES: u32 = 2;
+const WORDS: u32 = 3;
+const COUNTS: u32 = 4;
+const FLAGS: u32 = 5;
+
+/// What has not been taken yet.
+pub(crate) struct Call<'a> {
+    /// That of the call; without slots where it has none.
+    pub(crate) batch: &'a Batch<'a>,
+    reals: &'a mut [Either],
+    singles: &'a mut [f32],
+    doubles: &'a mut [f64],
+    words: &'a mut [u32],
+    counts: &'a mut [u64],
+    flags: &'a mut [bool],
 }
 
-/// A call of the core: the batch, the inputs, the outputs.
-pub(crate) type Kernel<'k, R, const IN: usize, const OUT: usize> =
-    &'k mut dyn FnMut(&tokenwise::Batch<'_>, [&[R]; IN], [&mut [R]; OUT]) -> tokenwise::Result<()>;
+/// A function with its arguments in the queue; its results go the same way.
+pub(crate) type Body<'b> = &'b mut dyn FnMut(&mut Call<'_>) -> Result;
 
-/// The same without a batch.
-pub(crate) type FreeKernel<'k, R, const IN: usize> = &'k mut dyn FnMut([&[R]; IN], &mut [R]) -> tokenwise::Result<()>;
-
-/// A call of the core that writes one flag per token.
-pub(crate) type MaskKernel<'k, R, const IN: usize> =
-    &'k mut dyn FnMut(&tokenwise::Batch<'_>, [&[R]; IN], &mut [bool]) -> tokenwise::Result<()>;
-
-/// The fields of an input object as arrays.
-pub(crate) fn arrays<R: Real, const N: usize>(input: &JsValue, keys: [&str; N]) -> Result<[Vec<R>; N]> {
-    let mut arrays = [const { Vec::new() }; N];
-    read_arrays(input, &keys, &mut arrays)?;
-    Ok(arrays)
-}
-
-#[inline(never)]
-fn read_arrays<R: Real>(input: &JsValue, keys: &[&str], arrays: &mut [Vec<R>]) -> Result<()> {
-    let input = Fields::input("input", input)?;
-    for (array, key) in arrays.iter_mut().zip(keys) {
-        *array = input.array(key)?;
-    }
-    Ok(())
-}
-
-/// An input that is one array.
-#[inline(never)]
-pub(crate) fn array<R: Real>(parameter: &str, value: &JsValue) -> Result<[Vec<R>; 1]> {
-    Ok([read(parameter, value)?])
-}
-
-/// Runs a kernel over a batch and gives its outputs as fresh arrays.
-pub(crate) fn call<R: Real, const IN: usize, const OUT: usize>(
-    batch: &JsValue,
-    inputs: [Vec<R>; IN],
-    size: Size,
-    kernel: Kernel<'_, R, IN, OUT>,
-) -> Result<[JsValue; OUT]> {
-    let (mut outputs, mut written) = ([const { Vec::new() }; OUT], [const { JsValue::UNDEFINED }; OUT]);
-    run(
-        batch,
-        &inputs,
-        &mut outputs,
-        size,
-        &mut written,
-        &mut |batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]| {
-            let mut outputs = outputs.iter_mut();
-            kernel(
-                batch,
-                array::from_fn(|input| inputs[input].as_slice()),
-                array::from_fn(|_| outputs.next().map_or(&mut [] as &mut [R], Vec::as_mut_slice)),
-            )
-        },
-    )?;
-    Ok(written)
-}
-
-/// A kernel with its inputs. Not `FnMut`: its tables would hold a second function for every kernel.
-trait Run<R> {
-    fn run(&mut self, batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]) -> tokenwise::Result<()>;
-}
-
-impl<R, F: FnMut(&tokenwise::Batch<'_>, &mut [Vec<R>]) -> tokenwise::Result<()>> Run<R> for F {
-    fn run(&mut self, batch: &tokenwise::Batch<'_>, outputs: &mut [Vec<R>]) -> tokenwise::Result<()> {
-        self(batch, outputs)
+/// Copies the arrays in, runs the function, copies the outputs out.
+pub(crate) fn run(single: bool, body: Body<'_>) {
+    Either::choose(single);
+    let mut reals: Vec<Either> = filled(REALS, js::load_f64).into_iter().map(Either::from).collect();
+    let mut singles = filled(SINGLES, js::load_f32);
+    let mut doubles = filled(DOUBLES, js::load_f64);
+    let mut words = filled(WORDS, js::load_u32);
+    let mut counts: Vec<u64> = filled(COUNTS, js::load_u32).into_iter().map(u64::from).collect();
+    let mut flags: Vec<bool> = filled(FLAGS, js::load_u8).into_iter().map(|flag| flag == 1).collect();
+    let (mut some_words, mut some_flags) = (words.as_mut_slice(), flags.as_mut_slice());
+    let result = batch(&mut some_words, &mut some_flags).and_then(|batch| {
+        body(&mut Call {
+            batch: &batch,
+            reals: &mut reals,
+            singles: &mut singles,
+            doubles: &mut doubles,
+            words: some_words,
+            counts: &mut counts,
+            flags: some_flags,
+        })
+    });
+    match result {
+        Ok(()) => {
+            js::store_f64(REALS, &wide(reals));
+            js::store_f32(SINGLES, &singles);
+            js::store_u8(FLAGS, &bytes(flags));
+        }
+        Err(error) => refuse(&error),
     }
 }
 
-#[inline(never)]
-fn run<R: Real>(
-    batch: &JsValue,
-    inputs: &[Vec<R>],
-    outputs: &mut [Vec<R>],
-    size: Size,
-    written: &mut [JsValue],
-    kernel: &mut dyn Run<R>,
-) -> Result<()> {
-    let batch = Owned::read(batch)?;
-    let batch = batch.view()?;
-    let len = match size {
-        Size::Tokens => batch.tokens(),
-        Size::Sequences => batch.sequences(),
-        Size::First => inputs.first().map_or(0, Vec::len),
-    };
-    for output in outputs.iter_mut() {
-        *output = zeros(len)?;
+fn filled<T: Clone + Default>(kind: u32, load: fn(u32, &mut [T])) -> Vec<T> {
+    let mut all = zeros(js::total(kind));
+    if !all.is_empty() {
+        load(kind, &mut all);
     }
-    kernel.run(&batch, outputs)?;
-    for (written, output) in written.iter_mut().zip(outputs) {
-        *written = R::array(output);
+    all
+}
+
+/// As JavaScript has them.
+pub(crate) fn wide(reals: Vec<Either>) -> Vec<f64> {
+    reals.into_iter().map(|real| real.widen()).collect()
+}
+
+/// 0 and 1.
+pub(crate) fn bytes(flags: Vec<bool>) -> Vec<u8> {
+    flags.into_iter().map(u8::from).collect()
+}
+
+/// Room for an output. Without memory the call is refused, and goes on with nothing until the core sees it.
+pub(crate) fn zeros<T: Clone + Default>(len: usize) -> Vec<T> {
+    let mut out = Vec::new();
+    match out.try_reserve_exact(len) {
+        Ok(()) => out.resize(len, T::default()),
+        Err(_) => crate::error::no_memory(len),
     }
-    Ok(())
+    out
 }
 
-/// Runs a kernel whose output is one array.
-pub(crate) fn call_one<R: Real, const IN: usize>(
-    batch: &JsValue,
-    inputs: [Vec<R>; IN],
-    size: Size,
-    kernel: Kernel<'_, R, IN, 1>,
-) -> Result<JsValue> {
-    call(batch, inputs, size, kernel).map(|[output]| output)
+/// The next array; none where the length says so.
+fn next<'a, T>(rest: &mut &'a mut [T]) -> Option<&'a mut [T]> {
+    let len = js::index(u32::MAX) as usize;
+    let all = mem::take(rest);
+    if len > all.len() {
+        *rest = all;
+        return None;
+    }
+    let (first, others) = all.split_at_mut(len);
+    *rest = others;
+    Some(first)
 }
 
-/// Runs a kernel over sequences: the output has as many entries as the first input.
+/// Padded: rows and their length. Packed: offsets.
 #[inline(never)]
-pub(crate) fn call_free<R: Real, const IN: usize>(
-    inputs: [Vec<R>; IN],
-    kernel: FreeKernel<'_, R, IN>,
-) -> Result<JsValue> {
-    let mut output = zeros(inputs.first().map_or(0, Vec::len))?;
-    kernel(inputs.each_ref().map(Vec::as_slice), &mut output)?;
-    Ok(R::array(&output))
+fn layout<'a>(words: &mut &'a mut [u32]) -> Result<Layout<'a>> {
+    if js::index(0) == 0 {
+        let batch = js::index(0) as usize;
+        return Layout::padded(batch, js::index(0) as usize);
+    }
+    Layout::packed(next(words).unwrap_or_default())
 }
 
-/// Runs a kernel that gives numbers only.
-pub(crate) fn measure<R: Real, const IN: usize>(
-    batch: &JsValue,
-    inputs: [Vec<R>; IN],
-    kernel: Kernel<'_, R, IN, 0>,
-) -> Result<()> {
-    call(batch, inputs, Size::Tokens, kernel).map(|[]| ())
+/// Every call begins with one.
+fn batch<'a>(words: &mut &'a mut [u32], flags: &mut &'a mut [bool]) -> Result<Batch<'a>> {
+    let layout = layout(words)?;
+    Batch::new(layout, Mask::new(next(flags).unwrap_or_default()))
 }
 
-/// Runs a kernel that gives a mask: 0 or 1 for every token slot.
-#[inline(never)]
-pub(crate) fn call_mask<R: Real, const IN: usize>(
-    batch: &JsValue,
-    inputs: [Vec<R>; IN],
-    kernel: MaskKernel<'_, R, IN>,
-) -> Result<JsValue> {
-    let batch = Owned::read(batch)?;
-    let batch = batch.view()?;
-    let mut keep = zeros(batch.tokens())?;
-    kernel(&batch, inputs.each_ref().map(Vec::as_slice), &mut keep)?;
-    Ok(flag_array(&keep))
+impl<'a> Call<'a> {
+    #[inline(never)]
+    pub(crate) fn optional_real(&mut self) -> Option<&'a [Either]> {
+        next(&mut self.reals).map(|array| &*array)
+    }
+
+    /// An input or an output.
+    #[inline(never)]
+    pub(crate) fn real(&mut self) -> &'a mut [Either] {
+        next(&mut self.reals).unwrap_or_default()
+    }
+
+    /// An input or an output of the formulas that are compiled for `f32`.
+    #[inline(never)]
+    pub(crate) fn single(&mut self) -> &'a mut [f32] {
+        next(&mut self.singles).unwrap_or_default()
+    }
+
+    #[inline(never)]
+    pub(crate) fn optional_double(&mut self) -> Option<&'a [f64]> {
+        next(&mut self.doubles).map(|array| &*array)
+    }
+
+    pub(crate) fn double(&mut self) -> &'a [f64] {
+        self.optional_double().unwrap_or_default()
+    }
+
+    #[inline(never)]
+    pub(crate) fn optional_words(&mut self) -> Option<&'a [u32]> {
+        next(&mut self.words).map(|array| &*array)
+    }
+
+    #[inline(never)]
+    pub(crate) fn words(&mut self) -> &'a [u32] {
+        self.optional_words().unwrap_or_default()
+    }
+
+    #[inline(never)]
+    pub(crate) fn optional_flags(&mut self) -> Option<&'a mut [bool]> {
+        next(&mut self.flags)
+    }
+
+    /// An input or an output.
+    pub(crate) fn flags(&mut self) -> &'a mut [bool] {
+        self.optional_flags().unwrap_or_default()
+    }
+
+    pub(crate) fn layout(&mut self) -> Result<Layout<'a>> {
+        layout(&mut self.words)
+    }
+
+    /// By id, or by size.
+    #[inline(never)]
+    pub(crate) fn groups(&mut self) -> Result<Groups<'a>> {
+        if js::index(0) == 0 {
+            Groups::from_ids(self.words())
+        } else {
+            Groups::contiguous(self.words())
+        }
+    }
+
+    /// How the losses of the tokens become one number. Groups that are refused leave the usual way: nobody will see the result.
+    #[inline(never)]
+    pub(crate) fn aggregate(&mut self, usual: Aggregate<'a>) -> Aggregate<'a> {
+        if js::index(0) == 0 {
+            return usual;
+        }
+        let mode = match js::index(u32::MAX) {
+            0 => AggregateMode::TokenMean,
+            1 => AggregateMode::TokenSum,
+            2 => AggregateMode::SequenceMeanTokenSum,
+            3 => AggregateMode::SequenceMeanTokenMean,
+            4 => AggregateMode::SequenceMeanTokenSumNorm { scale: js::number(0.0) },
+            5 => {
+                let (groups, tokens) = (self.groups(), next(&mut self.counts).unwrap_or_default());
+                match groups {
+                    Ok(groups) => AggregateMode::PromptMean { groups, tokens },
+                    Err(error) => {
+                        refuse(&error);
+                        usual.mode
+                    }
+                }
+            }
+            _ => usual.mode,
+        };
+        Aggregate {
+            mode,
+            counts: Read::read(usual.counts),
+            empty_rows: Read::read(usual.empty_rows),
+            divisor: Read::read(usual.divisor),
+        }
+    }
 }

@@ -1,15 +1,15 @@
-//! **Stage 7 of 7 — control.** The controllers that hold nothing but their price have it go in and come out; the others are objects.
-
-mod machines;
+//! **Stage 7 of 7 — control.** The controllers that hold nothing but their price have it go in and come out; the others are
+//! objects, see [`crate::state`].
 
 use tokenwise::control as core;
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    config,
+    call::Call,
     error::Result,
     export::export,
-    object::{number, size},
+    js,
+    read::{number, read, size},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -17,21 +17,21 @@ const TYPES: &str = include_str!("control.ts");
 #[wasm_bindgen(typescript_custom_section)]
 const MACHINES: &str = include_str!("control/machines.ts");
 
-pub use machines::{DualGame, EntropyBudget, LinearKl};
-
 export! {
     #[cfg(feature = "full")]
     REST = 21;
-    fixed_kl(beta, kl, samples) => fixedKl;
-    adaptive_kl(config, kl, samples) => adaptiveKl;
+    fixed_kl(!beta:number, kl:number, samples:size) -> () => fixedKl;
+    adaptive_kl(!config:AdaptiveKlConfig, kl:number, samples:size) -> () => adaptiveKl;
 }
 
-fn fixed_kl(beta: &JsValue, kl: &JsValue, samples: &JsValue) -> Result<JsValue> {
-    let mut controller = core::FixedKl::new(number("beta", beta)?)?;
-    Ok(controller.update(number("kl", kl)?, size("samples", samples)? as u32)?.into())
+fn fixed_kl(_: &mut Call<'_>) -> Result {
+    let (beta, kl, samples) = (number(), number(), size() as u32);
+    js::put(core::FixedKl::new(beta)?.update(kl, samples)?);
+    Ok(())
 }
 
-fn adaptive_kl(config: &JsValue, kl: &JsValue, samples: &JsValue) -> Result<JsValue> {
-    let mut controller = core::AdaptiveKl::new(&config::adaptive_kl(config)?)?;
-    Ok(controller.update(number("kl", kl)?, size("samples", samples)? as u32)?.into())
+fn adaptive_kl(_: &mut Call<'_>) -> Result {
+    let (config, kl, samples) = (read(), number(), size() as u32);
+    js::put(core::AdaptiveKl::new(&config)?.update(kl, samples)?);
+    Ok(())
 }

@@ -1,15 +1,13 @@
 //! **Stage 2 of 7 — divergence.**
 
-use tokenwise::divergence as core;
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use tokenwise::{divergence as core, Either};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::Real,
-    call::{arrays, call_one, Size},
-    config,
+    call::Call,
     error::Result,
     export::export,
-    policy::vocab,
+    read::{read, size},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -17,67 +15,68 @@ const TYPES: &str = include_str!("divergence.ts");
 
 export! {
     CHAIN = 3;
-    kl_estimate(batch, input, config) => klEstimate, klEstimateF64;
+    kl_estimate(batch:batch, input{log_probs, ref_log_probs}, config:KlConfig) -> (:T) => klEstimate, klEstimateF64;
 }
 
 export! {
     #[cfg(feature = "full")]
     REST = 4;
-    kl_gradient(batch, input, config) => klGradient, klGradientF64;
-    kl_importance_weighted(batch, input, config) => klImportanceWeighted, klImportanceWeightedF64;
-    kl_importance_weighted_gradient(batch, input, config)
+    kl_gradient(batch:batch, input{log_probs, ref_log_probs}, config:KlConfig) -> (:T) => klGradient, klGradientF64;
+    kl_importance_weighted(batch:batch, input{log_probs, ref_log_probs, old_log_probs}, config:KlWeightedConfig) -> (:T)
+        => klImportanceWeighted, klImportanceWeightedF64;
+    kl_importance_weighted_gradient(
+        batch:batch, input{log_probs, ref_log_probs, old_log_probs, grad_kl}, config:KlWeightedConfig) -> (:T)
         => klImportanceWeightedGradient, klImportanceWeightedGradientF64;
-    kl_exact(batch, input, config) => klExact, klExactF64;
-    kl_exact_gradient(batch, input, config) => klExactGradient, klExactGradientF64;
+    kl_exact(batch:batch, input{logits, ref_logits, vocab:size}, config:PolicyConfig) -> (:T) => klExact, klExactF64;
+    kl_exact_gradient(batch:batch, input{logits, ref_logits, vocab:size, grad_kl}, config:PolicyConfig) -> (:F)
+        => klExactGradient, klExactGradientF64;
 }
 
-fn kl_estimate<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::kl(config, core::KlConfig::default())?;
-    let inputs = arrays::<R, 2>(input, ["logProbs", "refLogProbs"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [log_probs, ref_log_probs], [out]| {
-        core::kl_estimate(batch, core::KlInput { log_probs, ref_log_probs }, &config, out)
-    })
+pub(crate) fn kl_input<'a>(call: &mut Call<'a>) -> core::KlInput<'a, Either> {
+    core::KlInput { log_probs: call.real(), ref_log_probs: call.real() }
 }
 
-fn kl_gradient<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::kl(config, core::KlConfig::default())?;
-    let inputs = arrays::<R, 2>(input, ["logProbs", "refLogProbs"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [log_probs, ref_log_probs], [out]| {
-        core::kl_gradient(batch, core::KlInput { log_probs, ref_log_probs }, &config, out)
-    })
+fn kl_estimate(call: &mut Call<'_>) -> Result {
+    let (config, input) = (read(), kl_input(call));
+    core::kl_estimate(call.batch, input, &config, call.real())
 }
 
-fn kl_exact<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, vocab) = (config::policy(config)?, vocab(input)?);
-    let inputs = arrays::<R, 2>(input, ["logits", "refLogits"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [logits, ref_logits], [out]| {
-        core::kl_exact(batch, core::KlExactInput { logits, ref_logits, vocab }, &config, out)
-    })
+fn kl_gradient(call: &mut Call<'_>) -> Result {
+    let (config, input) = (read(), kl_input(call));
+    core::kl_gradient(call.batch, input, &config, call.real())
 }
 
-fn kl_exact_gradient<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, vocab) = (config::policy(config)?, vocab(input)?);
-    let inputs = arrays::<R, 3>(input, ["logits", "refLogits", "gradKl"])?;
-    call_one(batch, inputs, Size::First, &mut |batch, [logits, ref_logits, grad_kl], [grad_logits]| {
-        let input = core::KlExactGradientInput { logits, ref_logits, vocab, grad_kl };
-        core::kl_exact_gradient(batch, input, &config, grad_logits)
-    })
+fn kl_exact(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = core::KlExactInput { logits: call.real(), ref_logits: call.real(), vocab: size() };
+    core::kl_exact(call.batch, input, &config, call.real())
 }
 
-fn kl_importance_weighted<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::kl_weighted(config)?;
-    let inputs = arrays::<R, 3>(input, ["logProbs", "refLogProbs", "oldLogProbs"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [log_probs, ref_log_probs, old_log_probs], [out]| {
-        let input = core::KlWeightedInput { log_probs, ref_log_probs, old_log_probs };
-        core::kl_importance_weighted(batch, input, &config, out)
-    })
+fn kl_exact_gradient(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = core::KlExactGradientInput {
+        logits: call.real(),
+        ref_logits: call.real(),
+        vocab: size(),
+        grad_kl: call.real(),
+    };
+    core::kl_exact_gradient(call.batch, input, &config, call.real())
 }
 
-fn kl_importance_weighted_gradient<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::kl_weighted(config)?;
-    let inputs = arrays::<R, 4>(input, ["logProbs", "refLogProbs", "oldLogProbs", "gradKl"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [log_probs, ref_log_probs, old_log_probs, grad_kl], [grad]| {
-        let input = core::KlWeightedGradientInput { log_probs, ref_log_probs, old_log_probs, grad_kl };
-        core::kl_importance_weighted_gradient(batch, input, &config, grad)
-    })
+fn kl_importance_weighted(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input =
+        core::KlWeightedInput { log_probs: call.real(), ref_log_probs: call.real(), old_log_probs: call.real() };
+    core::kl_importance_weighted(call.batch, input, &config, call.real())
+}
+
+fn kl_importance_weighted_gradient(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = core::KlWeightedGradientInput {
+        log_probs: call.real(),
+        ref_log_probs: call.real(),
+        old_log_probs: call.real(),
+        grad_kl: call.real(),
+    };
+    core::kl_importance_weighted_gradient(call.batch, input, &config, call.real())
 }

@@ -1,69 +1,57 @@
-//! What is used of JavaScript, and no more: a crate with all of it leaves code in the module that nobody calls.
+//! What is used of JavaScript: the functions of `js/call.js`, which has read and checked the arguments and names the results.
 
-use alloc::vec::Vec;
-
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen]
 extern "C" {
-    pub(crate) type Float32Array;
-    /// Rounds; what is an `f32` already stays as it is.
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn rounded(from: &[f64]) -> Float32Array;
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn new(from: &[f32]) -> Float32Array;
+    /// The next number of the call, or `usual` where none was given.
+    #[wasm_bindgen(js_name = "next")]
+    pub(crate) fn number(usual: f64) -> f64;
+    /// The same for a whole number: a size, the index of a choice, the length of an array.
+    #[wasm_bindgen(js_name = "next")]
+    pub(crate) fn index(usual: u32) -> u32;
 
-    pub(crate) type Float64Array;
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn new(from: &[f64]) -> Float64Array;
+    /// How many entries the arrays of a kind have together, inputs and outputs.
+    pub(crate) fn total(kind: u32) -> usize;
+    /// Copies the inputs of a kind to where they belong.
+    #[wasm_bindgen(js_name = "load")]
+    pub(crate) fn load_f64(kind: u32, to: &mut [f64]);
+    #[wasm_bindgen(js_name = "load")]
+    pub(crate) fn load_f32(kind: u32, to: &mut [f32]);
+    #[wasm_bindgen(js_name = "load")]
+    pub(crate) fn load_u32(kind: u32, to: &mut [u32]);
+    #[wasm_bindgen(js_name = "load")]
+    pub(crate) fn load_u8(kind: u32, to: &mut [u8]);
+    /// Copies the outputs of a kind into fresh arrays.
+    #[wasm_bindgen(js_name = "store")]
+    pub(crate) fn store_f64(kind: u32, from: &[f64]);
+    #[wasm_bindgen(js_name = "store")]
+    pub(crate) fn store_f32(kind: u32, from: &[f32]);
+    #[wasm_bindgen(js_name = "store")]
+    pub(crate) fn store_u8(kind: u32, from: &[u8]);
 
-    pub(crate) type Uint32Array;
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn new(from: &[u32]) -> Uint32Array;
+    /// The next part of the result.
+    pub(crate) fn put(number: f64);
+    #[wasm_bindgen(js_name = "put")]
+    pub(crate) fn text(text: &str);
+    #[wasm_bindgen(js_name = "putNull")]
+    pub(crate) fn null();
+    /// A name and its number.
+    #[wasm_bindgen(js_name = "put")]
+    pub(crate) fn entry(name: &str, number: f64);
+    /// An array whose length only this side knows.
+    #[wasm_bindgen(js_name = "putReals")]
+    pub(crate) fn reals(from: &[f64]);
+    #[wasm_bindgen(js_name = "putCopy")]
+    pub(crate) fn doubles(from: &[f64]);
+    #[wasm_bindgen(js_name = "putCopy")]
+    pub(crate) fn words(from: &[u32]);
+    #[wasm_bindgen(js_name = "putCopy")]
+    pub(crate) fn flags(from: &[u8]);
 
-    pub(crate) type Uint8Array;
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn new(from: &[u8]) -> Uint8Array;
-
-    /// Any of them.
-    pub(crate) type AnyArray;
-    #[wasm_bindgen(method, getter, structural)]
-    pub(crate) fn length(this: &AnyArray) -> usize;
-
-    #[wasm_bindgen(js_namespace = ["Float32Array", "prototype", "set"], js_name = "call")]
-    pub(crate) fn copy_f32(to: &mut [f32], from: &JsValue);
-    /// From an array of either kind of numbers.
-    #[wasm_bindgen(js_namespace = ["Float64Array", "prototype", "set"], js_name = "call")]
-    pub(crate) fn copy_f64(to: &mut [f64], from: &JsValue);
-    #[wasm_bindgen(js_namespace = ["Uint32Array", "prototype", "set"], js_name = "call")]
-    pub(crate) fn copy_u32(to: &mut [u32], from: &JsValue);
-    #[wasm_bindgen(js_namespace = ["Uint8Array", "prototype", "set"], js_name = "call")]
-    pub(crate) fn copy_u8(to: &mut [u8], from: &JsValue);
-
-    pub(crate) type Array;
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn new() -> Array;
-    #[wasm_bindgen(method)]
-    pub(crate) fn push(this: &Array, value: &JsValue) -> u32;
-    #[wasm_bindgen(method, getter, structural, js_name = "length")]
-    pub(crate) fn len(this: &Array) -> usize;
-    #[wasm_bindgen(method)]
-    pub(crate) fn at(this: &Array, index: usize) -> JsValue;
-    #[wasm_bindgen(js_namespace = Array, js_name = "of")]
-    pub(crate) fn pair(first: &JsValue, second: &JsValue) -> JsValue;
-
-    pub(crate) type Object;
-    #[wasm_bindgen(constructor)]
-    pub(crate) fn new() -> Object;
-    #[wasm_bindgen(js_namespace = Object)]
-    pub(crate) fn keys(of: &JsValue) -> Vec<JsValue>;
-    #[wasm_bindgen(catch, js_namespace = Reflect)]
-    pub(crate) fn get(of: &JsValue, key: &str) -> Result<JsValue, JsValue>;
-    #[wasm_bindgen(catch, js_namespace = Reflect)]
-    pub(crate) fn set(of: &JsValue, key: &str, value: &JsValue) -> Result<bool, JsValue>;
-
-    pub(crate) type TypeError;
+    /// Why the call is refused; the first reason counts. An index of −1 is none; of `words` and `expected` one is empty or 0.
+    pub(crate) fn refuse(code: &str, parameter: &str, index: f64, words: &str, expected: f64, got: f64, more: f64);
 
     #[wasm_bindgen(js_name = "Number")]
-    pub(crate) fn number(text: &str) -> f64;
+    pub(crate) fn decimal(text: &str) -> f64;
 }

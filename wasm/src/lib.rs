@@ -22,19 +22,21 @@ macro_rules! rest {
     }};
 }
 
-mod array;
-mod batch;
+#[macro_use]
+mod read;
+
 mod call;
 mod config;
 mod error;
 mod export;
 mod js;
-mod object;
+mod put;
 
 mod advantage;
 #[cfg(feature = "full")]
 mod control;
 mod divergence;
+mod inspect;
 #[cfg(feature = "full")]
 mod lint;
 mod loss;
@@ -49,11 +51,8 @@ mod rollout;
 #[cfg(feature = "full")]
 mod state;
 
-pub use batch::Batch;
 #[cfg(feature = "full")]
-pub use control::{DualGame, EntropyBudget, LinearKl};
-#[cfg(feature = "full")]
-pub use state::{Histogram, RoleBaselines, RunningMoments};
+pub use state::State;
 
 /// Every function, in the order of the numbers that the tables name.
 const TABLES: &[&[export::Entry]] = &[
@@ -81,6 +80,7 @@ const TABLES: &[&[export::Entry]] = &[
     rest!(control::REST),
     rest!(profile::REST),
     rest!(lint::REST),
+    inspect::CHAIN,
 ];
 
 /// A list of what is free: a call has a few arrays, which go at its end.

@@ -4,24 +4,33 @@ use alloc::vec::Vec;
 
 use tokenwise::Error;
 use tokenwise_lint::{check, Column, Finding, Group, Options, Rule, Sequence, COLUMNS};
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::{flags, zeros},
-    batch::Owned,
-    error::Result,
+    call::{zeros, Call},
+    error::{refused, Result},
     export::export,
     js,
-    object::{numbers, object, Fields},
+    put::{entries, known},
+    read::Read,
 };
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("lint.ts");
 
+declare!("config LintConfig tolerance?:number,first_update:truthy,limit?:size");
+
+// the columns in the order of `Column::ALL`
 export! {
     #[cfg(feature = "full")]
     REST = 23;
-    lint(batch, input, config) => lint;
+    lint(
+        batch:batch, input{
+            log_probs?:doubles, old_log_probs?:doubles, ref_log_probs?:doubles, rollout_log_probs?:doubles,
+            advantages?:doubles, returns?:doubles, values?:doubles, rewards?:doubles, token_scores?:doubles,
+            entropies?:doubles, old_entropies?:doubles, predictions?:doubles, scores?:doubles, scored?:flags,
+            first_update?:flags, groups?:words
+        }, config:LintConfig) -> (counts*, findings+{rule, sequence, token, field, numbers*, spoilt??*}) => lint;
 }
 
 /// The columns under the names JavaScript has for them, in the order of [`Column::ALL`].
@@ -43,91 +52,61 @@ const KEYS: [&str; COLUMNS] = [
 /// The sequence is in no group.
 const NO_GROUP: u32 = u32::MAX;
 
-fn lint(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let owned = Owned::read(batch)?;
-    let batch = owned.view()?;
-    let input = Fields::input("input", input)?;
-    let config = Fields::config("config", config, &["tolerance", "firstUpdate", "limit"])?;
-    let options = Options {
-        tolerance: config.number_or("tolerance", Options::default().tolerance)?,
-        first_update: config.get("firstUpdate")?.is_truthy(),
-    };
-    let sequences = batch.sequences();
-    let mut columns: [Option<Vec<f64>>; COLUMNS] = [const { None }; COLUMNS];
-    for (column, key) in columns.iter_mut().zip(KEYS) {
-        *column = numbers_of(&input, key, batch.tokens())?;
+fn lint(call: &mut Call<'_>) -> Result {
+    let options = Options { tolerance: Read::read(Options::default().tolerance), first_update: js::index(0) == 1 };
+    let limit = Read::read(usize::MAX);
+    let mut columns = [None; COLUMNS];
+    for column in &mut columns {
+        *column = call.optional_double();
     }
-    let scores = numbers_of(&input, "scores", sequences)?;
-    let (scored, first_update) = (flags_of(&input, "scored", sequences)?, flags_of(&input, "firstUpdate", sequences)?);
-    let ids = input.optional_array::<u32>("groups")?;
-    fits("groups", ids.as_ref().map(Vec::len), sequences)?;
-    let mut report =
-        Report { limit: config.size_or("limit", usize::MAX)?, counts: [0; RULES], findings: js::Array::new() };
+    let (scores, scored, first_update) = (call.optional_double(), call.optional_flags(), call.optional_flags());
+    let (scored, first_update) = (scored.map(|flags| &*flags), first_update.map(|flags| &*flags));
+    let ids = call.optional_words();
+    let batch = call.batch;
+    let sequences = batch.sequences();
+    for (column, key) in columns.iter().zip(KEYS) {
+        fits(key, *column, batch.tokens())?;
+    }
+    fits("scores", scores, sequences)?;
+    fits("scored", scored, sequences)?;
+    fits("firstUpdate", first_update, sequences)?;
+    fits("groups", ids, sequences)?;
+    let mut report = Report { limit, counts: [0; RULES], findings: Vec::new() };
     // by id; each with its first sequence
-    let mut groups: Vec<Option<(usize, Group)>> = zeros(if ids.is_some() { sequences } else { 0 })?;
+    let mut groups: Vec<Option<(usize, Group)>> = zeros(ids.map_or(0, |_| sequences));
     for row in 0..sequences {
         let slots = batch.layout().slots(row).unwrap_or_default();
         let mut sequence = Sequence::new(batch.mask().as_slice().get(slots.clone()).unwrap_or_default());
         for (column, array) in Column::ALL.into_iter().zip(&columns) {
-            sequence.set(column, array.as_deref().and_then(|array| array.get(slots.clone())));
+            sequence.set(column, array.and_then(|array| array.get(slots.clone())));
         }
-        sequence.score = of(&scores, row).filter(|_| of(&scored, row).unwrap_or(true));
-        sequence.first_update = of(&first_update, row).unwrap_or(false);
-        let mut refused = Ok(());
-        check(&sequence, &options, &mut |finding| {
-            if let Err(error) = report.add(row, &finding) {
-                refused = Err(error);
-            }
-        });
-        refused?;
-        match of(&ids, row) {
+        sequence.score = of(scores, row).filter(|_| of(scored, row).unwrap_or(true));
+        sequence.first_update = of(first_update, row).unwrap_or(false);
+        check(&sequence, &options, &mut |finding| report.add(row, finding));
+        match of(ids, row) {
             None | Some(NO_GROUP) => {}
             Some(id) => match groups.get_mut(id as usize) {
-                None => return Err(Error::Group { index: row, id, sequences }.into()),
+                None => return refused(Error::Group { index: row, id, sequences }),
                 Some(group) => group.get_or_insert((row, Group::default())).1.add(&sequence),
             },
         }
     }
     for (first, group) in groups.into_iter().flatten() {
-        let mut refused = Ok(());
-        group.judge(options.tolerance, &mut |finding| {
-            if let Err(error) = report.add(first, &finding) {
-                refused = Err(error);
-            }
-        });
-        refused?;
+        group.judge(options.tolerance, &mut |finding| report.add(first, finding));
     }
-    let counts = numbers(&mut Rule::ALL.iter().map(|rule| (rule.name(), report.counts[*rule as usize] as f64)))?;
-    object([("counts", counts), ("findings", report.findings.into())])
+    report.put();
+    Ok(())
 }
 
 /// The entry of a list that need not be there.
-fn of<T: Copy>(list: &Option<Vec<T>>, row: usize) -> Option<T> {
-    list.as_ref().and_then(|list| list.get(row)).copied()
-}
-
-#[inline(never)]
-fn numbers_of(input: &Fields<'_>, key: &'static str, expected: usize) -> Result<Option<Vec<f64>>> {
-    let list = input.optional_array::<f64>(key)?;
-    fits(key, list.as_ref().map(Vec::len), expected)?;
-    Ok(list)
-}
-
-#[inline(never)]
-fn flags_of(input: &Fields<'_>, key: &'static str, expected: usize) -> Result<Option<Vec<bool>>> {
-    let value = input.get(key)?;
-    if value.is_undefined() {
-        return Ok(None);
-    }
-    let list = flags(key, &value)?;
-    fits(key, Some(list.len()), expected)?;
-    Ok(Some(list))
+fn of<T: Copy>(list: Option<&[T]>, row: usize) -> Option<T> {
+    list.and_then(|list| list.get(row)).copied()
 }
 
 /// Whether a list is as long as it must be, if it is there.
-fn fits(what: &'static str, len: Option<usize>, expected: usize) -> Result<()> {
-    match len {
-        Some(got) if got != expected => Err(Error::Length { what, expected, got }.into()),
+fn fits<T>(what: &'static str, list: Option<&[T]>, expected: usize) -> Result {
+    match list {
+        Some(list) if list.len() != expected => refused(Error::Length { what, expected, got: list.len() }),
         _ => Ok(()),
     }
 }
@@ -138,60 +117,77 @@ const RULES: usize = Rule::ALL.len();
 struct Report {
     limit: usize,
     counts: [usize; RULES],
-    findings: js::Array,
+    findings: Vec<(usize, Finding)>,
 }
 
 impl Report {
-    fn add(&mut self, row: usize, finding: &Finding) -> Result<()> {
-        let rule = finding.rule();
-        self.counts[rule as usize] += 1;
-        if self.findings.len() >= self.limit {
-            return Ok(());
+    fn add(&mut self, row: usize, finding: Finding) {
+        if let Some(count) = self.counts.get_mut(finding.rule() as usize) {
+            *count += 1;
         }
-        let number = |x: usize| JsValue::from_f64(x as f64);
-        let spoilt = match finding {
-            Finding::NotANumber { spoilt, .. } => {
-                let order = Column::BY_ORIGIN.iter();
-                let counts = order.map(|column| (KEYS[*column as usize], spoilt[*column as usize] as f64));
-                numbers(&mut counts.filter(|(_, count)| *count > 0.0))?
+        if self.findings.len() < self.limit {
+            self.findings.push((row, finding));
+        }
+    }
+
+    fn put(&self) {
+        entries(Rule::ALL.iter().zip(&self.counts).map(|(rule, &count)| (rule.name(), count as f64)));
+        js::null();
+        for (row, finding) in &self.findings {
+            js::put(1.0);
+            js::text(finding.rule().name());
+            js::put(*row as f64);
+            known(finding.token().map(|token| token as f64));
+            match finding.column().and_then(|column| KEYS.get(column as usize)) {
+                Some(key) => js::text(key),
+                None => js::null(),
             }
-            _ => JsValue::NULL,
-        };
-        self.findings.push(&object([
-            ("rule", rule.name().into()),
-            ("sequence", number(row)),
-            ("token", finding.token().map_or(JsValue::NULL, number)),
-            ("field", finding.column().map_or(JsValue::NULL, |column| KEYS[column as usize].into())),
-            ("numbers", numbers(&mut told(finding).into_iter().filter(|(name, _)| !name.is_empty()))?),
-            ("spoilt", spoilt),
-        ])?);
-        Ok(())
+            put_numbers(finding);
+            js::null();
+            let Finding::NotANumber { spoilt, .. } = finding else {
+                js::put(0.0);
+                continue;
+            };
+            js::put(1.0);
+            for column in Column::BY_ORIGIN {
+                let index = column as usize;
+                if let (Some(key), Some(&count @ 1..)) = (KEYS.get(index), spoilt.get(index)) {
+                    js::entry(key, count as f64);
+                }
+            }
+            js::null();
+        }
     }
 }
 
-/// The numbers of a finding, by name; no name, no number.
-fn told(finding: &Finding) -> [(&'static str, f64); 5] {
-    let mut all = [("", 0.0); 5];
-    let mut set = |numbers: &[(&'static str, f64)]| {
-        for (slot, number) in all.iter_mut().zip(numbers) {
-            *slot = *number;
-        }
-    };
+/// The numbers of a finding, by name.
+fn put_numbers(finding: &Finding) {
     match *finding {
-        Finding::NotANumber { value, more, .. } => set(&[("value", value), ("more", more as f64)]),
-        Finding::ScoreNotANumber { value } | Finding::RewardOnDroppedSlot { value, .. } => set(&[("value", value)]),
-        Finding::LastTokenHidden { last, .. } => set(&[("last", last as f64)]),
-        Finding::RatioAtFirstUpdate { ratio, tokens, .. } => set(&[("ratio", ratio), ("tokens", tokens as f64)]),
-        Finding::ReturnsDisagree { returned, value, advantage, wanted, more, .. } => set(&[
-            ("returned", returned),
-            ("value", value),
-            ("advantage", advantage),
-            ("wanted", wanted),
-            ("more", more as f64),
-        ]),
-        Finding::GroupNotCentred { size, sum } => set(&[("size", size.into()), ("sum", sum)]),
-        Finding::TiedGroup { size, score } => set(&[("size", size.into()), ("score", score)]),
+        Finding::NotANumber { value, more, .. } => {
+            js::entry("value", value);
+            js::entry("more", more as f64);
+        }
+        Finding::ScoreNotANumber { value } | Finding::RewardOnDroppedSlot { value, .. } => js::entry("value", value),
+        Finding::LastTokenHidden { last, .. } => js::entry("last", last as f64),
+        Finding::RatioAtFirstUpdate { ratio, tokens, .. } => {
+            js::entry("ratio", ratio);
+            js::entry("tokens", tokens as f64);
+        }
+        Finding::ReturnsDisagree { returned, value, advantage, wanted, more, .. } => {
+            js::entry("returned", returned);
+            js::entry("value", value);
+            js::entry("advantage", advantage);
+            js::entry("wanted", wanted);
+            js::entry("more", more as f64);
+        }
+        Finding::GroupNotCentred { size, sum } => {
+            js::entry("size", size.into());
+            js::entry("sum", sum);
+        }
+        Finding::TiedGroup { size, score } => {
+            js::entry("size", size.into());
+            js::entry("score", score);
+        }
         _ => {}
     }
-    all
 }

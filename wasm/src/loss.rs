@@ -9,20 +9,16 @@ pub(crate) mod policy;
 use alloc::vec::Vec;
 
 use tokenwise::loss as core;
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::{zeros, Element, Real},
-    batch::{Owned, OwnedGroups},
-    call::{array, arrays, call, Size},
-    config::{self, nested_aggregate, OwnedAggregate, TOKEN_MEAN},
+    call::{zeros, Call},
     error::Result,
     export::export,
-    object::object,
+    js,
+    put::numbers,
+    read::ReadLoss as _,
 };
-
-#[cfg(feature = "full")]
-pub(crate) use dual_game::OwnedWeight;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("loss.ts");
@@ -30,52 +26,38 @@ const TYPES: &str = include_str!("loss.ts");
 export! {
     #[cfg(feature = "full")]
     REST = 12;
-    aggregate(batch, losses, config) => aggregate, aggregateF64;
-    group_tokens(batch, groups) => groupTokens;
-    value_loss(batch, input, config) => valueLoss, valueLossF64;
-    entropy_bonus(batch, entropy, config) => entropyBonus, entropyBonusF64;
+    aggregate(batch:batch, losses, config?:aggregate) -> (loss, weights:T) => aggregate, aggregateF64;
+    group_tokens(batch:batch, groups:groups) -> () => groupTokens;
+    value_loss(batch:batch, input{predictions, values, returns}, config:ValueConfig) -> (loss, clip_fraction, grad:T)
+        => valueLoss, valueLossF64;
+    entropy_bonus(batch:batch, entropy, config:EntropyBonusConfig) -> (loss, grad:T) => entropyBonus, entropyBonusF64;
 }
 
-fn aggregate<R: Real>(batch: &JsValue, losses: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = OwnedAggregate::read("config", config, TOKEN_MEAN)?;
-    let (config, mut loss) = (aggregate.view()?, 0.0);
-    let inputs = array::<R>("losses", losses)?;
-    let [weights] = call(batch, inputs, Size::Tokens, &mut |batch, [losses], [weights]| {
-        loss = core::aggregate(batch, losses, &config, weights)?;
-        Ok(())
-    })?;
-    object([("loss", loss.into()), ("weights", weights)])
+fn aggregate(call: &mut Call<'_>) -> Result {
+    let (config, losses) = (call.aggregate(core::Aggregate::default()), call.real());
+    js::put(core::aggregate(call.batch, losses, &config, call.real())?);
+    Ok(())
 }
 
-fn group_tokens(batch: &JsValue, groups: &JsValue) -> Result<JsValue> {
-    let (batch, groups) = (Owned::read(batch)?, OwnedGroups::read("groups", groups)?);
-    let groups = groups.view()?;
-    let mut counts = zeros(groups.count())?;
-    core::group_tokens(&batch.view()?, &groups, &mut counts)?;
+fn group_tokens(call: &mut Call<'_>) -> Result {
+    let groups = call.groups()?;
+    let mut counts: Vec<u64> = zeros(groups.count());
+    core::group_tokens(call.batch, &groups, &mut counts)?;
     // a batch in memory has fewer than 2³² tokens
-    let counts: Vec<u32> = counts.into_iter().map(|count: u64| count as u32).collect();
-    Ok(u32::array(&counts))
+    js::words(&counts.into_iter().map(|count| count as u32).collect::<Vec<_>>());
+    Ok(())
 }
 
-fn value_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
-    let (config, mut result) = (config::value(config, aggregate.view()?)?, core::ValueLoss::default());
-    let inputs = arrays::<R, 3>(input, ["predictions", "values", "returns"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [predictions, values, returns], [grad]| {
-        let input = core::ValueLossInput { predictions, values, returns };
-        result = core::value_loss(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([("loss", result.loss.into()), ("clipFraction", result.clip_fraction.into()), ("grad", grad)])
+fn value_loss(call: &mut Call<'_>) -> Result {
+    let config = core::ValueConfig::read(call);
+    let input = core::ValueLossInput { predictions: call.real(), values: call.real(), returns: call.real() };
+    let result = core::value_loss(call.batch, input, &config, call.real())?;
+    numbers(&[result.loss, result.clip_fraction]);
+    Ok(())
 }
 
-fn entropy_bonus<R: Real>(batch: &JsValue, entropy: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
-    let (config, mut loss) = (config::entropy_bonus(config, aggregate.view()?)?, 0.0);
-    let inputs = array::<R>("entropy", entropy)?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [entropy], [grad]| {
-        loss = core::entropy_bonus(batch, entropy, &config, grad)?;
-        Ok(())
-    })?;
-    object([("loss", loss.into()), ("grad", grad)])
+fn entropy_bonus(call: &mut Call<'_>) -> Result {
+    let (config, entropy) = (core::EntropyBonusConfig::read(call), call.real());
+    js::put(core::entropy_bonus(call.batch, entropy, &config, call.real())?);
+    Ok(())
 }

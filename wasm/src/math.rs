@@ -1,27 +1,33 @@
 //! The core's own `exp`, `ln` and `sqrt`, whose bits do not depend on the browser as those of `Math.exp` do.
 
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use tokenwise::{math, Either, Real as _};
+use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::{array::Real, error::Result, export::export, object::number};
+use crate::{call::Call, error::Result, export::export, js, read::number};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("types.ts");
 
 export! {
     CHAIN = 0;
-    exp(x) => exp, expF64;
-    ln(x) => ln, lnF64;
-    sqrt(x) => sqrt, sqrtF64;
+    exp(x:number) -> () => exp, expF64;
+    ln(x:number) -> () => ln, lnF64;
+    sqrt(x:number) -> () => sqrt, sqrtF64;
 }
 
-fn exp<R: Real>(x: &JsValue) -> Result<JsValue> {
-    number("x", x).map(|x| tokenwise::math::exp(R::narrow(x)).widen().into())
+fn exp(_: &mut Call<'_>) -> Result {
+    of(math::exp)
 }
 
-fn ln<R: Real>(x: &JsValue) -> Result<JsValue> {
-    number("x", x).map(|x| tokenwise::math::ln(R::narrow(x)).widen().into())
+fn ln(_: &mut Call<'_>) -> Result {
+    of(math::ln)
 }
 
-fn sqrt<R: Real>(x: &JsValue) -> Result<JsValue> {
-    number("x", x).map(|x| tokenwise::math::sqrt(R::narrow(x)).widen().into())
+fn sqrt(_: &mut Call<'_>) -> Result {
+    of(math::sqrt)
+}
+
+fn of(function: fn(Either) -> Either) -> Result {
+    js::put(function(Either::narrow(number())).widen());
+    Ok(())
 }

@@ -5,16 +5,17 @@ pub(crate) mod distribution;
 #[cfg(feature = "full")]
 pub(crate) mod sets;
 
-use tokenwise::{divergence::KlInput, metric as core};
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use tokenwise::metric as core;
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::Real,
-    call::{array, arrays, measure},
-    config,
+    call::Call,
+    divergence::kl_input,
     error::Result,
     export::export,
-    object::{numbers, object, Fields},
+    js,
+    put::{entries, numbers},
+    read::{count, number, read},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -22,225 +23,216 @@ const TYPES: &str = include_str!("metric.ts");
 
 export! {
     CHAIN = 17;
-    mean(batch, values, config) => mean, meanF64;
-    variance(batch, values, config) => variance, varianceF64;
-    analysis(batch, input) => analysis, analysisF64;
-    analysis_sums(batch, input) => analysisSums, analysisSumsF64;
+    mean(batch:batch, values, config:DivisorOnly) -> () => mean, meanF64;
+    variance(batch:batch, values, config:SpreadAndDivisor) -> () => variance, varianceF64;
+    analysis(batch:batch, input{old_log_probs, advantages, rewards}) -> (*) => analysis, analysisF64;
+    analysis_sums(batch:batch, input{old_log_probs, advantages, rewards})
+        -> (moments{count, mean_x, mean_y, m2_x, m2_y, co_moment}, entropy_sum, wh_sum, reward_sum, sequences)
+        => analysisSums, analysisSumsF64;
 }
 
 export! {
     #[cfg(feature = "full")]
     REST = 18;
-    correlation(batch, input) => correlation, correlationF64;
-    explained_variance(batch, input, config) => explainedVariance, explainedVarianceF64;
-    kl_means(batch, input, config) => klMeans, klMeansF64;
-    clip_fractions(batch, input, config) => clipFractions, clipFractionsF64;
-    moments(batch, values) => moments, momentsF64;
-    moments_merge(a, b) => momentsMerge;
-    moments_mean(moments, config) => momentsMean;
-    moments_variance(moments, config) => momentsVariance;
-    co_moments(batch, input) => coMoments, coMomentsF64;
-    co_moments_merge(a, b) => coMomentsMerge;
-    co_moments_covariance(moments, config) => coMomentsCovariance;
-    co_moments_correlation(moments) => coMomentsCorrelation;
-    analysis_merge(a, b) => analysisMerge;
-    analysis_entries(sums) => analysisEntries;
+    correlation(batch:batch, input{x, y}) -> () => correlation, correlationF64;
+    explained_variance(batch:batch, input{values, returns}, config:ExplainedVarianceConfig) -> ()
+        => explainedVariance, explainedVarianceF64;
+    kl_means(batch:batch, input{log_probs, ref_log_probs}, config:DivisorOnly) -> (k1, abs, k2, k3)
+        => klMeans, klMeansF64;
+    clip_fractions(batch:batch, input{log_probs, old_log_probs, advantages}, config:ClipConfig)
+        -> (clipped, low, high, dual) => clipFractions, clipFractionsF64;
+    moments(batch:batch, values) -> (count, mean, m2) => moments, momentsF64;
+    moments_merge(!a{count:count, mean:number, m2:number}, b{count:count, mean:number, m2:number}) -> (count, mean, m2)
+        => momentsMerge;
+    moments_mean(!moments{count:count, mean:number, m2:number}, config:DivisorOnly) -> () => momentsMean;
+    moments_variance(moments{count:count, mean:number, m2:number}, config:SpreadAndDivisor) -> () => momentsVariance;
+    co_moments(batch:batch, input{x, y}) -> (count, mean_x, mean_y, m2_x, m2_y, co_moment) => coMoments, coMomentsF64;
+    co_moments_merge(
+        !a{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
+        b{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number})
+        -> (count, mean_x, mean_y, m2_x, m2_y, co_moment) => coMomentsMerge;
+    co_moments_covariance(
+        moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
+        config:SpreadOnly) -> () => coMomentsCovariance;
+    co_moments_correlation(
+        moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number}) -> ()
+        => coMomentsCorrelation;
+    analysis_merge(
+        !a{
+            moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
+            entropy_sum:number, wh_sum:number, reward_sum:number, sequences:count
+        },
+        b{
+            moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
+            entropy_sum:number, wh_sum:number, reward_sum:number, sequences:count
+        })
+        -> (moments{count, mean_x, mean_y, m2_x, m2_y, co_moment}, entropy_sum, wh_sum, reward_sum, sequences)
+        => analysisMerge;
+    analysis_entries(
+        sums{
+            moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
+            entropy_sum:number, wh_sum:number, reward_sum:number, sequences:count
+        }) -> (*) => analysisEntries;
 }
 
-fn mean<R: Real>(batch: &JsValue, values: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (divisor, mut mean) = (config::divisor(config)?, 0.0);
-    measure(batch, array::<R>("values", values)?, &mut |batch, [values], []| {
-        mean = core::mean(batch, values, divisor)?;
-        Ok(())
-    })?;
-    Ok(mean.into())
+fn mean(call: &mut Call<'_>) -> Result {
+    let (divisor, values) = (read(), call.real());
+    js::put(core::mean(call.batch, values, divisor)?);
+    Ok(())
 }
 
-fn variance<R: Real>(batch: &JsValue, values: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let ((spread, divisor), mut variance) = (config::spread_and_divisor(config)?, 0.0);
-    measure(batch, array::<R>("values", values)?, &mut |batch, [values], []| {
-        variance = core::variance(batch, values, spread, divisor)?;
-        Ok(())
-    })?;
-    Ok(variance.into())
+fn variance(call: &mut Call<'_>) -> Result {
+    let (spread, divisor, values) = (read(), read(), call.real());
+    js::put(core::variance(call.batch, values, spread, divisor)?);
+    Ok(())
 }
 
-fn correlation<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    let mut correlation = 0.0;
-    measure(batch, arrays::<R, 2>(input, ["x", "y"])?, &mut |batch, [x, y], []| {
-        correlation = core::correlation(batch, core::PairInput { x, y })?;
-        Ok(())
-    })?;
-    Ok(correlation.into())
+fn correlation(call: &mut Call<'_>) -> Result {
+    let input = core::PairInput { x: call.real(), y: call.real() };
+    js::put(core::correlation(call.batch, input)?);
+    Ok(())
 }
 
-fn explained_variance<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, mut explained) = (config::explained_variance(config)?, 0.0);
-    measure(batch, arrays::<R, 2>(input, ["values", "returns"])?, &mut |batch, [values, returns], []| {
-        explained = core::explained_variance(batch, core::ExplainedVarianceInput { values, returns }, &config)?;
-        Ok(())
-    })?;
-    Ok(explained.into())
+fn explained_variance(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = core::ExplainedVarianceInput { values: call.real(), returns: call.real() };
+    js::put(core::explained_variance(call.batch, input, &config)?);
+    Ok(())
 }
 
-fn kl_means<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (divisor, mut means) = (config::divisor(config)?, core::KlMeans::default());
-    let inputs = arrays::<R, 2>(input, ["logProbs", "refLogProbs"])?;
-    measure(batch, inputs, &mut |batch, [log_probs, ref_log_probs], []| {
-        means = core::kl_means(batch, KlInput { log_probs, ref_log_probs }, divisor)?;
-        Ok(())
-    })?;
-    object([("k1", means.k1.into()), ("abs", means.abs.into()), ("k2", means.k2.into()), ("k3", means.k3.into())])
+fn kl_means(call: &mut Call<'_>) -> Result {
+    let (divisor, input) = (read(), kl_input(call));
+    let means = core::kl_means(call.batch, input, divisor)?;
+    numbers(&[means.k1, means.abs, means.k2, means.k3]);
+    Ok(())
 }
 
-fn clip_fractions<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, mut shares) = (config::clip(config)?, core::ClipFractions::default());
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "advantages"])?;
-    measure(batch, inputs, &mut |batch, [log_probs, old_log_probs, advantages], []| {
-        shares = core::clip_fractions(batch, core::RatioInput { log_probs, old_log_probs, advantages }, &config)?;
-        Ok(())
-    })?;
-    object([
-        ("clipped", shares.clipped.into()),
-        ("low", shares.low.into()),
-        ("high", shares.high.into()),
-        ("dual", shares.dual.into()),
-    ])
+fn clip_fractions(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = core::RatioInput { log_probs: call.real(), old_log_probs: call.real(), advantages: call.real() };
+    let shares = core::clip_fractions(call.batch, input, &config)?;
+    numbers(&[shares.clipped, shares.low, shares.high, shares.dual]);
+    Ok(())
 }
 
-fn moments<R: Real>(batch: &JsValue, values: &JsValue) -> Result<JsValue> {
-    let mut moments = core::Moments::default();
-    measure(batch, array::<R>("values", values)?, &mut |batch, [values], []| {
-        moments = core::Moments::of(batch, values)?;
-        Ok(())
-    })?;
-    write_moments(&moments)
+fn moments(call: &mut Call<'_>) -> Result {
+    let values = call.real();
+    put_moments(&core::Moments::of(call.batch, values)?);
+    Ok(())
 }
 
-fn moments_merge(a: &JsValue, b: &JsValue) -> Result<JsValue> {
-    let mut all = read_moments("a", a)?;
-    all.merge(&read_moments("b", b)?);
-    write_moments(&all)
+fn moments_merge(_: &mut Call<'_>) -> Result {
+    let mut all = read_moments();
+    all.merge(&read_moments());
+    put_moments(&all);
+    Ok(())
 }
 
-fn moments_mean(moments: &JsValue, config: &JsValue) -> Result<JsValue> {
-    Ok(read_moments("moments", moments)?.mean_by(config::divisor(config)?)?.into())
+fn moments_mean(_: &mut Call<'_>) -> Result {
+    let moments = read_moments();
+    js::put(moments.mean_by(read())?);
+    Ok(())
 }
 
-fn moments_variance(moments: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (spread, divisor) = config::spread_and_divisor(config)?;
-    Ok(read_moments("moments", moments)?.variance(spread, divisor)?.into())
+fn moments_variance(_: &mut Call<'_>) -> Result {
+    let (spread, divisor) = (read(), read());
+    js::put(read_moments().variance(spread, divisor)?);
+    Ok(())
 }
 
-fn co_moments<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    let mut moments = core::CoMoments::default();
-    measure(batch, arrays::<R, 2>(input, ["x", "y"])?, &mut |batch, [x, y], []| {
-        moments = core::CoMoments::of(batch, x, y)?;
-        Ok(())
-    })?;
-    write_co_moments(&moments)
+fn co_moments(call: &mut Call<'_>) -> Result {
+    let (x, y) = (call.real(), call.real());
+    put_co_moments(&core::CoMoments::of(call.batch, x, y)?);
+    Ok(())
 }
 
-fn co_moments_merge(a: &JsValue, b: &JsValue) -> Result<JsValue> {
-    let mut all = read_co_moments("a", a)?;
-    all.merge(&read_co_moments("b", b)?);
-    write_co_moments(&all)
+fn co_moments_merge(_: &mut Call<'_>) -> Result {
+    let mut all = read_co_moments();
+    all.merge(&read_co_moments());
+    put_co_moments(&all);
+    Ok(())
 }
 
-fn co_moments_covariance(moments: &JsValue, config: &JsValue) -> Result<JsValue> {
-    Ok(read_co_moments("moments", moments)?.covariance(config::spread(config)?)?.into())
+fn co_moments_covariance(_: &mut Call<'_>) -> Result {
+    let spread = read();
+    js::put(read_co_moments().covariance(spread)?);
+    Ok(())
 }
 
-fn co_moments_correlation(moments: &JsValue) -> Result<JsValue> {
-    Ok(read_co_moments("moments", moments)?.correlation()?.into())
+fn co_moments_correlation(_: &mut Call<'_>) -> Result {
+    js::put(read_co_moments().correlation()?);
+    Ok(())
 }
 
-fn analysis<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    entries(&sums::<R>(batch, input)?)
+fn analysis(call: &mut Call<'_>) -> Result {
+    entries(sums(call)?.entries().into_iter());
+    Ok(())
 }
 
-fn analysis_sums<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    write_analysis(&sums::<R>(batch, input)?)
+fn analysis_sums(call: &mut Call<'_>) -> Result {
+    put_analysis(&sums(call)?);
+    Ok(())
 }
 
-fn analysis_merge(a: &JsValue, b: &JsValue) -> Result<JsValue> {
-    let mut all = read_analysis("a", a)?;
-    all.merge(&read_analysis("b", b)?);
-    write_analysis(&all)
+fn analysis_merge(_: &mut Call<'_>) -> Result {
+    let mut all = read_analysis();
+    all.merge(&read_analysis());
+    put_analysis(&all);
+    Ok(())
 }
 
-fn analysis_entries(sums: &JsValue) -> Result<JsValue> {
-    entries(&read_analysis("sums", sums)?)
+fn analysis_entries(_: &mut Call<'_>) -> Result {
+    entries(read_analysis().entries().into_iter());
+    Ok(())
 }
 
-fn sums<R: Real>(batch: &JsValue, input: &JsValue) -> Result<core::Analysis> {
-    let mut sums = core::Analysis::default();
-    let inputs = arrays::<R, 3>(input, ["oldLogProbs", "advantages", "rewards"])?;
-    measure(batch, inputs, &mut |batch, [old_log_probs, advantages, rewards], []| {
-        sums = core::analysis(batch, core::AnalysisInput { old_log_probs, advantages, rewards })?;
-        Ok(())
-    })?;
-    Ok(sums)
+#[inline(never)]
+fn sums(call: &mut Call<'_>) -> Result<core::Analysis> {
+    let input = core::AnalysisInput { old_log_probs: call.real(), advantages: call.real(), rewards: call.real() };
+    core::analysis(call.batch, input)
 }
 
-fn entries(analysis: &core::Analysis) -> Result<JsValue> {
-    numbers(analysis.entries().into_iter())
+#[inline(never)]
+fn read_moments() -> core::Moments {
+    core::Moments { count: count(), mean: number(), m2: number() }
 }
 
-fn read_moments(parameter: &str, value: &JsValue) -> Result<core::Moments> {
-    let fields = Fields::input(parameter, value)?;
-    Ok(core::Moments { count: fields.count("count")?, mean: fields.number("mean")?, m2: fields.number("m2")? })
+#[inline(never)]
+fn put_moments(moments: &core::Moments) {
+    numbers(&[moments.count as f64, moments.mean, moments.m2]);
 }
 
-fn write_moments(moments: &core::Moments) -> Result<JsValue> {
-    object([("count", count(moments.count)), ("mean", moments.mean.into()), ("m2", moments.m2.into())])
+#[inline(never)]
+fn read_co_moments() -> core::CoMoments {
+    core::CoMoments {
+        count: count(),
+        mean_x: number(),
+        mean_y: number(),
+        m2_x: number(),
+        m2_y: number(),
+        co_moment: number(),
+    }
 }
 
-fn read_co_moments(parameter: &str, value: &JsValue) -> Result<core::CoMoments> {
-    let fields = Fields::input(parameter, value)?;
-    Ok(core::CoMoments {
-        count: fields.count("count")?,
-        mean_x: fields.number("meanX")?,
-        mean_y: fields.number("meanY")?,
-        m2_x: fields.number("m2X")?,
-        m2_y: fields.number("m2Y")?,
-        co_moment: fields.number("coMoment")?,
-    })
+#[inline(never)]
+fn put_co_moments(moments: &core::CoMoments) {
+    let core::CoMoments { count, mean_x, mean_y, m2_x, m2_y, co_moment } = *moments;
+    numbers(&[count as f64, mean_x, mean_y, m2_x, m2_y, co_moment]);
 }
 
-fn write_co_moments(moments: &core::CoMoments) -> Result<JsValue> {
-    object([
-        ("count", count(moments.count)),
-        ("meanX", moments.mean_x.into()),
-        ("meanY", moments.mean_y.into()),
-        ("m2X", moments.m2_x.into()),
-        ("m2Y", moments.m2_y.into()),
-        ("coMoment", moments.co_moment.into()),
-    ])
+#[inline(never)]
+fn read_analysis() -> core::Analysis {
+    core::Analysis {
+        moments: read_co_moments(),
+        entropy_sum: number(),
+        wh_sum: number(),
+        reward_sum: number(),
+        sequences: count(),
+    }
 }
 
-fn read_analysis(parameter: &str, value: &JsValue) -> Result<core::Analysis> {
-    let fields = Fields::input(parameter, value)?;
-    Ok(core::Analysis {
-        moments: read_co_moments("moments", &fields.get("moments")?)?,
-        entropy_sum: fields.number("entropySum")?,
-        wh_sum: fields.number("whSum")?,
-        reward_sum: fields.number("rewardSum")?,
-        sequences: fields.count("sequences")?,
-    })
-}
-
-fn write_analysis(analysis: &core::Analysis) -> Result<JsValue> {
-    object([
-        ("moments", write_co_moments(&analysis.moments)?),
-        ("entropySum", analysis.entropy_sum.into()),
-        ("whSum", analysis.wh_sum.into()),
-        ("rewardSum", analysis.reward_sum.into()),
-        ("sequences", count(analysis.sequences)),
-    ])
-}
-
-/// A count as a number: exact below 2⁵³, and no array is that long.
-pub(crate) fn count(count: u64) -> JsValue {
-    JsValue::from_f64(count as f64)
+#[inline(never)]
+fn put_analysis(analysis: &core::Analysis) {
+    put_co_moments(&analysis.moments);
+    numbers(&[analysis.entropy_sum, analysis.wh_sum, analysis.reward_sum, analysis.sequences as f64]);
 }

@@ -3,20 +3,19 @@
 use alloc::{string::String, vec::Vec};
 
 use tokenwise::{
-    rollout::{self as core, RolloutInput},
-    Batch,
+    rollout::{self as core, RolloutInput, WeightBound},
+    Either,
 };
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::{flag_array, read, zeros, Element, Real},
-    batch::{OwnedGroups, RawLayout},
-    call::{array, arrays, call, call_mask, measure, Size},
+    call::{bytes, zeros, Call},
     config,
-    error::{wrong_type, Result},
+    error::Result,
     export::export,
     js,
-    object::{count, number, numbers, object, size},
+    put::{entries, numbers},
+    read::{count, number, read, size},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -25,208 +24,188 @@ const TYPES: &str = include_str!("rollout.ts");
 export! {
     #[cfg(feature = "full")]
     REST = 11;
-    rollout_weights(batch, input, config) => rolloutWeights, rolloutWeightsF64;
-    rollout_weight_metrics(batch, input, config) => rolloutWeightMetrics, rolloutWeightMetricsF64;
-    rollout_mismatch(batch, input, config) => rolloutMismatch, rolloutMismatchF64;
-    probability_difference(batch, input) => probabilityDifference, probabilityDifferenceF64;
-    rollout_rejection(batch, input, config) => rolloutRejection, rolloutRejectionF64;
-    rollout_rejection_metrics(batch, input, config) => rolloutRejectionMetrics, rolloutRejectionMetricsF64;
-    rollout_gate(batch, input, config) => rolloutGate, rolloutGateF64;
-    kl_mask(batch, input, tau) => klMask, klMaskF64;
-    sequence_veto(batch, input, config) => sequenceVeto, sequenceVetoF64;
-    m2po_mask(batch, input, tau) => m2poMask, m2poMaskF64;
-    off_policy_sequence_mask(batch, input, config) => offPolicySequenceMask, offPolicySequenceMaskF64;
-    high_entropy_mask(batch, entropies, share) => highEntropyMask, highEntropyMaskF64;
-    dynamic_sampling_filter(groups, scores, rule) => dynamicSamplingFilter, dynamicSamplingFilterF64;
-    pf_ppo_weights(scores, rule) => pfPpoWeights, pfPpoWeightsF64;
-    pf_ppo_indices(weights, seed, draws) => pfPpoIndices;
-    response_mask_from_eos(layout, tokens, eos) => responseMaskFromEos;
-    parse_rejection(options, thresholds) => parseRejection;
-    parse_weight_bound(threshold) => parseWeightBound;
+    rollout_weights(batch:batch, input{old_log_probs, rollout_log_probs}, config:RolloutConfig) -> (weights:T, factor)
+        => rolloutWeights, rolloutWeightsF64;
+    rollout_weight_metrics(batch:batch, input{old_log_probs, rollout_log_probs}, config:RolloutConfig) -> (*)
+        => rolloutWeightMetrics, rolloutWeightMetricsF64;
+    rollout_mismatch(batch:batch, input{old_log_probs, rollout_log_probs}, config:DivisorOnly) -> (*)
+        => rolloutMismatch, rolloutMismatchF64;
+    probability_difference(batch:batch, input{old_log_probs, rollout_log_probs}) -> (*)
+        => probabilityDifference, probabilityDifferenceF64;
+    rollout_rejection(batch:batch, input{old_log_probs, rollout_log_probs}, config:RejectionConfig) -> (:M)
+        => rolloutRejection, rolloutRejectionF64;
+    rollout_rejection_metrics(batch:batch, input{old_log_probs, rollout_log_probs}, config:RejectionConfig) -> (*)
+        => rolloutRejectionMetrics, rolloutRejectionMetricsF64;
+    rollout_gate(batch:batch, input{old_log_probs, rollout_log_probs}, config:GateConfig) -> (weights:T, filtered, kl)
+        => rolloutGate, rolloutGateF64;
+    kl_mask(batch:batch, input{old_log_probs, rollout_log_probs}, tau:number) -> (:M) => klMask, klMaskF64;
+    sequence_veto(batch:batch, input{old_log_probs, rollout_log_probs}, config:VetoConfig) -> (:M)
+        => sequenceVeto, sequenceVetoF64;
+    m2po_mask(batch:batch, input{old_log_probs, rollout_log_probs}, tau:number) -> (:M) => m2poMask, m2poMaskF64;
+    off_policy_sequence_mask(batch:batch, input{log_probs, old_log_probs, advantages}, config:OffPolicyConfig) -> (:M)
+        => offPolicySequenceMask, offPolicySequenceMaskF64;
+    high_entropy_mask(batch:batch, entropies, share:number) -> (:M) => highEntropyMask, highEntropyMaskF64;
+    dynamic_sampling_filter(groups:groups, scores, rule?:GroupRule) -> ()
+        => dynamicSamplingFilter, dynamicSamplingFilterF64;
+    pf_ppo_weights(scores, rule?:PfPpoRule) -> () => pfPpoWeights, pfPpoWeightsF64;
+    pf_ppo_indices(!weights:doubles, seed:count, draws:size) -> () => pfPpoIndices;
+    response_mask_from_eos(!layout:layout, tokens:words, eos:words) -> () => responseMaskFromEos;
+    parse_rejection(!options:text, thresholds:text) -> (+{option:RejectionOption, lower, upper}) => parseRejection;
+    parse_weight_bound(threshold:text) -> (:WeightBound) => parseWeightBound;
 }
 
-const KEYS: [&str; 2] = ["oldLogProbs", "rolloutLogProbs"];
-
-fn rollout_weights<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, mut factor) = (config::rollout(config)?, 1.0);
-    let inputs = arrays::<R, 2>(input, KEYS)?;
-    let [weights] = call(batch, inputs, Size::Tokens, &mut |batch, [old_log_probs, rollout_log_probs], [weights]| {
-        let input = RolloutInput { old_log_probs, rollout_log_probs };
-        factor = core::rollout_weights(batch, input, &config, weights)?;
-        Ok(())
-    })?;
-    object([("weights", weights), ("factor", factor.into())])
-}
-
-fn rollout_gate<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, mut report) = (config::gate(config)?, core::GateReport::default());
-    let inputs = arrays::<R, 2>(input, KEYS)?;
-    let [weights] = call(batch, inputs, Size::Tokens, &mut |batch, [old_log_probs, rollout_log_probs], [weights]| {
-        let input = RolloutInput { old_log_probs, rollout_log_probs };
-        report = core::rollout_gate(batch, input, &config, weights)?;
-        Ok(())
-    })?;
-    object([("weights", weights), ("filtered", report.filtered.into()), ("kl", report.kl.into())])
-}
-
-/// Measures trainer against sampler.
+/// Trainer against sampler.
 #[inline(never)]
-fn compare<R: Real>(
-    batch: &JsValue,
-    input: &JsValue,
-    kernel: &mut dyn FnMut(&Batch<'_>, RolloutInput<'_, R>) -> tokenwise::Result<()>,
-) -> Result<()> {
-    measure(batch, arrays::<R, 2>(input, KEYS)?, &mut |batch, [old_log_probs, rollout_log_probs], []| {
-        kernel(batch, RolloutInput { old_log_probs, rollout_log_probs })
-    })
+fn compared<'a>(call: &mut Call<'a>) -> RolloutInput<'a, Either> {
+    RolloutInput { old_log_probs: call.real(), rollout_log_probs: call.real() }
 }
 
-fn rollout_weight_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, mut metrics) = (config::rollout(config)?, core::RolloutWeightMetrics::default());
-    compare::<R>(batch, input, &mut |batch, input| {
-        metrics = core::rollout_weight_metrics(batch, input, &config)?;
-        Ok(())
-    })?;
-    numbers(metrics.entries())
+fn rollout_weights(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = compared(call);
+    js::put(core::rollout_weights(call.batch, input, &config, call.real())?);
+    Ok(())
 }
 
-fn rollout_mismatch<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (divisor, mut mismatch) = (config::divisor(config)?, core::RolloutMismatch::default());
-    compare::<R>(batch, input, &mut |batch, input| {
-        mismatch = core::rollout_mismatch(batch, input, divisor)?;
-        Ok(())
-    })?;
-    numbers(mismatch.entries().into_iter())
+fn rollout_gate(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = compared(call);
+    let report = core::rollout_gate(call.batch, input, &config, call.real())?;
+    numbers(&[report.filtered, report.kl]);
+    Ok(())
 }
 
-fn probability_difference<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    let mut difference = core::ProbabilityDifference::default();
-    compare::<R>(batch, input, &mut |batch, input| {
-        difference = core::probability_difference(batch, input)?;
-        Ok(())
-    })?;
-    numbers(difference.entries().into_iter())
+fn rollout_weight_metrics(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = compared(call);
+    entries(core::rollout_weight_metrics(call.batch, input, &config)?.entries());
+    Ok(())
 }
 
-fn rollout_rejection_metrics<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (criteria, divisor) = config::rejection(config)?;
-    let (mut metrics, mut totals) = (zeros(criteria.len())?, core::RejectionTotals::default());
-    compare::<R>(batch, input, &mut |batch, input| {
-        let config = core::RejectionConfig { criteria: &criteria, divisor };
-        totals = core::rollout_rejection_metrics(batch, input, &config, &mut metrics)?;
-        Ok(())
-    })?;
-    numbers(metrics.iter().flat_map(core::CriterionMetrics::entries).chain(totals.entries()))
+fn rollout_mismatch(call: &mut Call<'_>) -> Result {
+    let divisor = read();
+    let input = compared(call);
+    entries(core::rollout_mismatch(call.batch, input, divisor)?.entries().into_iter());
+    Ok(())
 }
 
-/// A call of the core that drops tokens by trainer against sampler.
-type ComparedMask<'k, R> = &'k mut dyn FnMut(&Batch<'_>, RolloutInput<'_, R>, &mut [bool]) -> tokenwise::Result<()>;
-
-/// Masks tokens by trainer against sampler.
-#[inline(never)]
-fn compared_mask<R: Real>(batch: &JsValue, input: &JsValue, kernel: ComparedMask<'_, R>) -> Result<JsValue> {
-    call_mask(batch, arrays::<R, 2>(input, KEYS)?, &mut |batch, [old_log_probs, rollout_log_probs], keep| {
-        kernel(batch, RolloutInput { old_log_probs, rollout_log_probs }, keep)
-    })
+fn probability_difference(call: &mut Call<'_>) -> Result {
+    let input = compared(call);
+    entries(core::probability_difference(call.batch, input)?.entries().into_iter());
+    Ok(())
 }
 
-fn rollout_rejection<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (criteria, divisor) = config::rejection(config)?;
-    compared_mask::<R>(batch, input, &mut |batch, input, keep| {
-        core::rollout_rejection(batch, input, &core::RejectionConfig { criteria: &criteria, divisor }, keep)
-    })
+fn rollout_rejection_metrics(call: &mut Call<'_>) -> Result {
+    let (criteria, divisor) = (config::criteria(), read());
+    let input = compared(call);
+    let mut metrics: Vec<core::CriterionMetrics> = zeros(criteria.len());
+    let config = core::RejectionConfig { criteria: &criteria, divisor };
+    let totals = core::rollout_rejection_metrics(call.batch, input, &config, &mut metrics)?;
+    entries(metrics.iter().flat_map(core::CriterionMetrics::entries).chain(totals.entries()));
+    Ok(())
 }
 
-fn kl_mask<R: Real>(batch: &JsValue, input: &JsValue, tau: &JsValue) -> Result<JsValue> {
-    let tau = number("tau", tau)?;
-    compared_mask::<R>(batch, input, &mut |batch, input, keep| core::kl_mask(batch, input, tau, keep))
+fn rollout_rejection(call: &mut Call<'_>) -> Result {
+    let (criteria, divisor) = (config::criteria(), read());
+    let input = compared(call);
+    core::rollout_rejection(call.batch, input, &core::RejectionConfig { criteria: &criteria, divisor }, call.flags())
 }
 
-fn sequence_veto<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::veto(config)?;
-    compared_mask::<R>(batch, input, &mut |batch, input, keep| core::sequence_veto(batch, input, &config, keep))
+fn kl_mask(call: &mut Call<'_>) -> Result {
+    let tau = number();
+    let input = compared(call);
+    core::kl_mask(call.batch, input, tau, call.flags())
 }
 
-fn m2po_mask<R: Real>(batch: &JsValue, input: &JsValue, tau: &JsValue) -> Result<JsValue> {
-    let (tau, mut scratch) = (number("tau", tau)?, Vec::new());
-    compared_mask::<R>(batch, input, &mut |batch, input, keep| {
-        scratch.resize(batch.kept(), 0.0);
-        core::m2po_mask(batch, input, tau, &mut scratch, keep)
-    })
+fn sequence_veto(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = compared(call);
+    core::sequence_veto(call.batch, input, &config, call.flags())
 }
 
-fn off_policy_sequence_mask<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::off_policy(config)?;
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "advantages"])?;
-    call_mask(batch, inputs, &mut |batch, [log_probs, old_log_probs, advantages], keep| {
-        let input = core::OffPolicyInput { log_probs, old_log_probs, advantages };
-        core::off_policy_sequence_mask(batch, input, &config, keep)
-    })
+fn m2po_mask(call: &mut Call<'_>) -> Result {
+    let tau = number();
+    let input = compared(call);
+    core::m2po_mask(call.batch, input, tau, &mut zeros(call.batch.kept()), call.flags())
 }
 
-fn high_entropy_mask<R: Real>(batch: &JsValue, entropies: &JsValue, share: &JsValue) -> Result<JsValue> {
-    let share = number("share", share)?;
-    call_mask::<R, 1>(batch, array("entropies", entropies)?, &mut |batch, [entropies], keep| {
-        core::high_entropy_mask(batch, entropies, share, keep)
-    })
+fn off_policy_sequence_mask(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = core::OffPolicyInput { log_probs: call.real(), old_log_probs: call.real(), advantages: call.real() };
+    core::off_policy_sequence_mask(call.batch, input, &config, call.flags())
 }
 
-fn dynamic_sampling_filter<R: Real>(groups: &JsValue, scores: &JsValue, rule: &JsValue) -> Result<JsValue> {
-    let (groups, rule) = (OwnedGroups::read("groups", groups)?, config::group_rule(rule)?);
-    let (groups, scores) = (groups.view()?, read::<R>("scores", scores)?);
-    let (mut scratch, mut keep) = (zeros(groups.count())?, zeros(groups.count())?);
-    core::dynamic_sampling_filter(&groups, &scores, &rule, &mut scratch, &mut keep)?;
-    Ok(flag_array(&keep))
+fn high_entropy_mask(call: &mut Call<'_>) -> Result {
+    let (share, entropies) = (number(), call.real());
+    core::high_entropy_mask(call.batch, entropies, share, call.flags())
 }
 
-fn pf_ppo_weights<R: Real>(scores: &JsValue, rule: &JsValue) -> Result<JsValue> {
-    let (scores, rule) = (read::<R>("scores", scores)?, config::pf_ppo_rule(rule)?);
-    let mut weights = zeros(scores.len())?;
-    core::pf_ppo_weights(&scores, &rule, &mut weights)?;
-    Ok(f64::array(&weights))
+fn dynamic_sampling_filter(call: &mut Call<'_>) -> Result {
+    let (rule, scores, groups) = (read(), call.real(), call.groups()?);
+    let mut keep = zeros(groups.count());
+    core::dynamic_sampling_filter(&groups, scores, &rule, &mut zeros(groups.count()), &mut keep)?;
+    js::flags(&bytes(keep));
+    Ok(())
 }
 
-fn pf_ppo_indices(weights: &JsValue, seed: &JsValue, draws: &JsValue) -> Result<JsValue> {
-    let (weights, seed) = (read::<f64>("weights", weights)?, count("seed", seed)?);
-    let (mut scratch, mut indices) = (zeros(weights.len())?, zeros(size("draws", draws)?)?);
-    core::pf_ppo_indices(&weights, seed, &mut scratch, &mut indices)?;
-    Ok(u32::array(&indices))
+fn pf_ppo_weights(call: &mut Call<'_>) -> Result {
+    let (rule, scores) = (read(), call.real());
+    let mut weights = zeros(scores.len());
+    core::pf_ppo_weights(scores, &rule, &mut weights)?;
+    js::doubles(&weights);
+    Ok(())
 }
 
-fn response_mask_from_eos(layout: &JsValue, tokens: &JsValue, eos: &JsValue) -> Result<JsValue> {
-    let (layout, tokens) = (RawLayout::read("layout", layout)?, read::<u32>("tokens", tokens)?);
-    let (eos, mut keep) = (read::<u32>("eos", eos)?, zeros(tokens.len())?);
-    core::response_mask_from_eos(&layout.view()?, &tokens, &eos, &mut keep)?;
-    Ok(flag_array(&keep))
+fn pf_ppo_indices(call: &mut Call<'_>) -> Result {
+    let (weights, seed, draws) = (call.double(), count(), size());
+    let mut indices = zeros(draws);
+    core::pf_ppo_indices(weights, seed, &mut zeros(weights.len()), &mut indices)?;
+    js::words(&indices);
+    Ok(())
 }
 
-fn parse_rejection(options: &JsValue, thresholds: &JsValue) -> Result<JsValue> {
-    let (options, thresholds) = (text("options", options)?, text("thresholds", thresholds)?);
-    let mut criteria = zeros(options.split(',').count())?;
+fn response_mask_from_eos(call: &mut Call<'_>) -> Result {
+    let (layout, tokens, eos) = (call.layout()?, call.words(), call.words());
+    let mut keep = zeros(tokens.len());
+    core::response_mask_from_eos(&layout, tokens, eos, &mut keep)?;
+    js::flags(&bytes(keep));
+    Ok(())
+}
+
+fn parse_rejection(call: &mut Call<'_>) -> Result {
+    let (options, thresholds) = (text(call), text(call));
+    let mut criteria = zeros(1 + options.bytes().filter(|&byte| byte == b',').count());
     let count = core::parse_rejection_by(&decimal, &options, &thresholds, &mut criteria)?;
-    let array = js::Array::new();
     for criterion in criteria.iter().take(count) {
-        array.push(&config::write_criterion(criterion)?);
+        numbers(&[1.0, criterion.option as u32 as f64, criterion.lower, criterion.upper]);
     }
-    Ok(array.into())
+    Ok(())
 }
 
-fn parse_weight_bound(threshold: &JsValue) -> Result<JsValue> {
-    config::write_weight_bound(core::parse_weight_bound_by(&decimal, &text("threshold", threshold)?)?)
+fn parse_weight_bound(call: &mut Call<'_>) -> Result {
+    match core::parse_weight_bound_by(&decimal, &text(call))? {
+        WeightBound::Unbounded => js::put(0.0),
+        WeightBound::Truncate { upper } => numbers(&[1.0, upper]),
+        WeightBound::Zero { lower, upper } => numbers(&[2.0, lower, upper]),
+        WeightBound::Clamp { lower, upper } => numbers(&[3.0, lower, upper]),
+    }
+    Ok(())
 }
 
-fn text(parameter: &str, value: &JsValue) -> Result<String> {
-    value.as_string().ok_or_else(|| wrong_type(parameter, "a string", value))
+/// A text arrives as its characters.
+#[inline(never)]
+pub(crate) fn text(call: &mut Call<'_>) -> String {
+    call.words().iter().filter_map(|&character| char::from_u32(character)).collect()
 }
 
 /// A decimal number as Rust reads it. JavaScript rounds it as well, and has the tables for that.
 fn decimal(text: &str) -> f64 {
     let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'));
-    match text.trim_start_matches('+') {
+    match text.strip_prefix('+').unwrap_or(text) {
         "inf" | "infinity" => f64::INFINITY,
         // what JavaScript holds for 0
         "" => f64::NAN,
-        _ if digits => js::number(text),
+        _ if digits => js::decimal(text),
         _ => f64::NAN,
     }
 }

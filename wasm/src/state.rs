@@ -1,167 +1,159 @@
-//! What goes on from one call to the next: objects with memory of their own.
+//! What goes on from one call to the next: objects with memory of their own, whose classes stand in `states.js`.
 
 use ::core::cell::RefCell;
-use alloc::rc::Rc;
-use alloc::vec::Vec;
+use alloc::{boxed::Box, vec::Vec};
 
 use tokenwise::{
-    advantage::RoleBaseline,
-    metric::{self as core},
+    advantage::{self, RoleBaseline},
+    control::{self, BudgetReport, DualGameStep},
+    metric, Either,
 };
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::{read, Element},
-    batch::{shared, Owned},
+    call::{run, zeros, Call},
+    config,
     error::Result,
-    metric::count,
-    object::{number, object, size},
+    js,
+    loss::dual_game::token_weight,
+    put::{entries, known, numbers},
+    read::{number, read, size},
 };
 
-/// The running baseline of each role; `roleBaseline` goes on from it.
-#[wasm_bindgen(skip_typescript)]
-pub struct RoleBaselines(Rc<RefCell<Vec<RoleBaseline>>>);
-
-#[wasm_bindgen]
-impl RoleBaselines {
-    /// One per role, all at 0.
-    #[wasm_bindgen(constructor, skip_typescript)]
-    #[allow(private_interfaces, reason = "only JavaScript calls it, which sees the error as a thrown value")]
-    pub fn new(roles: &JsValue, decay: &JsValue) -> Result<RoleBaselines> {
-        let baseline = RoleBaseline::new(number("decay", decay)?)?;
-        let roles = size("roles", roles)?;
-        let mut all = Vec::new();
-        all.try_reserve_exact(roles).map_err(|_| crate::error::no_memory(roles))?;
-        all.resize(roles, baseline);
-        Ok(Self(Rc::new(RefCell::new(all))))
-    }
-
-    /// A second handle to the same baselines, freed by itself.
-    #[wasm_bindgen(skip_typescript, js_name = "clone")]
-    pub fn share(&self) -> RoleBaselines {
-        Self(Rc::clone(&self.0))
-    }
-
-    /// What the next score of each role is compared with.
-    #[wasm_bindgen(getter, skip_typescript)]
-    pub fn values(&self) -> JsValue {
-        f64::array(&self.0.borrow().iter().map(RoleBaseline::baseline).collect::<Vec<_>>())
-    }
+/// One of the objects.
+#[derive(Clone)]
+enum Machine {
+    Baselines(Vec<RoleBaseline>),
+    Histogram(Box<metric::Histogram>),
+    Moments(metric::RunningMoments),
+    LinearKl(Box<control::LinearKl>),
+    Budget(Box<control::EntropyBudget>),
+    Game(Box<control::DualGame>),
 }
 
-impl RoleBaselines {
-    /// Nothing else holds them: JavaScript has one thread, and no kernel calls back.
-    pub(crate) fn with(
-        &self,
-        kernel: &mut dyn FnMut(&mut [RoleBaseline]) -> tokenwise::Result<()>,
-    ) -> tokenwise::Result<()> {
-        kernel(&mut self.0.borrow_mut())
-    }
-}
-
-/// How often each size of number occurred.
+/// An object behind a class of JavaScript.
 #[wasm_bindgen(skip_typescript)]
-pub struct Histogram(Rc<RefCell<core::Histogram>>);
+pub struct State(RefCell<Machine>);
 
 #[wasm_bindgen]
-impl Histogram {
-    /// Nothing counted yet.
-    #[wasm_bindgen(constructor, skip_typescript)]
-    #[allow(clippy::new_without_default, reason = "only JavaScript calls it")]
-    pub fn new() -> Histogram {
-        Self(Rc::default())
-    }
-
-    /// A second handle to the same histogram, freed by itself.
-    #[wasm_bindgen(skip_typescript, js_name = "clone")]
-    pub fn share(&self) -> Histogram {
-        Self(Rc::clone(&self.0))
-    }
-
-    /// Counts the kept values, of either precision.
+impl State {
+    /// A new one; none where it was refused.
     #[wasm_bindgen(skip_typescript)]
-    #[allow(private_interfaces, reason = "only JavaScript calls it, which sees the error as a thrown value")]
-    pub fn add(&self, batch: &JsValue, values: &JsValue) -> Result<()> {
-        let batch = Owned::read(batch)?;
-        let (batch, mut histogram) = (batch.view()?, self.0.borrow_mut());
-        match f32::copied(values) {
-            Some(values) => histogram.add(&batch, &values?)?,
-            None => histogram.add(&batch, &read::<f64>("values", values)?)?,
-        }
-        Ok(())
+    pub fn make(kind: u32) -> Option<State> {
+        let mut made = None;
+        run(false, &mut |_| {
+            made = Some(made_of(kind)?);
+            Ok(())
+        });
+        made.map(|machine| Self(RefCell::new(machine)))
     }
 
-    /// Joins the counts of another histogram.
+    /// Another one in the same state.
     #[wasm_bindgen(skip_typescript)]
-    #[allow(private_interfaces, reason = "only JavaScript calls it, which sees the error as a thrown value")]
-    pub fn merge(&self, other: &JsValue) -> Result<()> {
-        let other = shared::<Histogram>("other", "a Histogram", other)?;
-        // a copy, for it may be this one
+    pub fn copy(&self) -> State {
+        Self(self.0.clone())
+    }
+
+    /// Calls its method, in one of the two precisions.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn run(&self, method: u32, single: bool) {
+        run(single, &mut |call| called(&mut self.0.borrow_mut(), method, call));
+    }
+
+    /// Joins the counts of another histogram, which may be this one.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn merge(&self, other: &State) {
         let other = other.0.borrow().clone();
-        self.0.borrow_mut().merge(&other);
-        Ok(())
-    }
-
-    /// How many numbers were counted.
-    #[wasm_bindgen(getter, skip_typescript)]
-    pub fn count(&self) -> JsValue {
-        count(self.0.borrow().count())
-    }
-
-    /// The number with a share `level` of the others below it.
-    #[wasm_bindgen(skip_typescript)]
-    #[allow(private_interfaces, reason = "only JavaScript calls it, which sees the error as a thrown value")]
-    pub fn quantile(&self, level: &JsValue) -> Result<f64> {
-        Ok(self.0.borrow().quantile(number("level", level)?)?)
+        if let (Machine::Histogram(counts), Machine::Histogram(more)) = (&mut *self.0.borrow_mut(), &other) {
+            counts.merge(more);
+        }
     }
 }
 
-/// Mean and spread of all scores so far.
-#[wasm_bindgen(skip_typescript)]
-pub struct RunningMoments(RefCell<core::RunningMoments>);
+fn made_of(kind: u32) -> Result<Machine> {
+    Ok(match kind {
+        0 => {
+            let baseline = RoleBaseline::new(number())?;
+            let mut all: Vec<Option<RoleBaseline>> = zeros(size());
+            all.fill(Some(baseline));
+            Machine::Baselines(all.into_iter().flatten().collect())
+        }
+        1 => Machine::Histogram(Box::default()),
+        2 => Machine::Moments(metric::RunningMoments::default()),
+        3 => Machine::LinearKl(Box::new(control::LinearKl::new(&read())?)),
+        4 => Machine::Budget(Box::new(control::EntropyBudget::new(&read())?)),
+        _ => Machine::Game(Box::new(control::DualGame::new(&read())?)),
+    })
+}
 
-#[wasm_bindgen]
-impl RunningMoments {
-    /// Nothing taken in yet.
-    #[wasm_bindgen(constructor, skip_typescript)]
-    #[allow(clippy::new_without_default, reason = "only JavaScript calls it")]
-    pub fn new() -> RunningMoments {
-        Self(RefCell::default())
+/// What stands in the machine goes on only where a step was not refused.
+fn called(machine: &mut Machine, method: u32, call: &mut Call<'_>) -> Result {
+    match (machine, method) {
+        (Machine::Baselines(baselines), 0) => {
+            let values: Vec<f64> = baselines.iter().map(RoleBaseline::baseline).collect();
+            js::doubles(&values);
+        }
+        (Machine::Baselines(baselines), _) => {
+            let (roles, scores) = (call.words(), call.real());
+            advantage::role_baseline(roles, scores, baselines, call.real())?;
+        }
+        (Machine::Histogram(counts), 0) => {
+            let values = call.real();
+            counts.add(call.batch, values)?;
+        }
+        (Machine::Histogram(counts), 1) => js::put(counts.count() as f64),
+        (Machine::Histogram(counts), _) => js::put(counts.quantile(number())?),
+        (Machine::Moments(moments), 0) => {
+            let (mean, std) = moments.update::<Either>(call.real())?;
+            numbers(&[mean, std]);
+        }
+        (Machine::Moments(moments), _) => {
+            numbers(&[moments.count(), moments.mean(), moments.variance(), moments.std()]);
+        }
+        (Machine::LinearKl(machine), 0) => {
+            let mut next = **machine;
+            js::put(next.update(number())?);
+            **machine = next;
+        }
+        (Machine::LinearKl(machine), _) => numbers(&[machine.beta(), machine.target()]),
+        (Machine::Budget(machine), 0) => {
+            let mut next = **machine;
+            put_report(&next.update(&config::observation())?);
+            **machine = next;
+        }
+        (Machine::Budget(machine), _) => js::put(machine.lambda()),
+        (Machine::Game(game), 0) => {
+            let mut next = **game;
+            step(&mut next, call)?;
+            **game = next;
+        }
+        (Machine::Game(game), _) => numbers(&[game.lambda(), game.beta()]),
     }
+    Ok(())
+}
 
-    /// Takes in values of either precision; gives their own mean and deviation.
-    #[wasm_bindgen(skip_typescript)]
-    #[allow(private_interfaces, reason = "only JavaScript calls it, which sees the error as a thrown value")]
-    pub fn update(&self, values: &JsValue) -> Result<JsValue> {
-        let mut moments = self.0.borrow_mut();
-        let (mean, std) = match f32::copied(values) {
-            Some(values) => moments.update(&values?)?,
-            None => moments.update(&read::<f64>("values", values)?)?,
-        };
-        object([("mean", mean.into()), ("std", std.into())])
-    }
+fn put_report(report: &BudgetReport) {
+    js::put(report.lambda);
+    known(report.budget);
+    known(report.budget_per_token);
+    js::put(report.wh_per_token);
+    known(report.usage_ratio);
+    numbers(&[report.warm_up_finished, report.plateau, report.collapse].map(|flag| f64::from(u8::from(flag))));
+}
 
-    /// How many numbers were taken in.
-    #[wasm_bindgen(getter, skip_typescript)]
-    pub fn count(&self) -> f64 {
-        self.0.borrow().count()
-    }
-
-    /// Their mean.
-    #[wasm_bindgen(getter, skip_typescript)]
-    pub fn mean(&self) -> f64 {
-        self.0.borrow().mean()
-    }
-
-    /// Their variance, divided by `n`.
-    #[wasm_bindgen(getter, skip_typescript)]
-    pub fn variance(&self) -> f64 {
-        self.0.borrow().variance()
-    }
-
-    /// Their standard deviation, divided by `n − 1`.
-    #[wasm_bindgen(getter, skip_typescript)]
-    pub fn std(&self) -> f64 {
-        self.0.borrow().std()
-    }
+fn step(game: &mut control::DualGame, call: &mut Call<'_>) -> Result {
+    let (weight, ref_log_probs) = (token_weight(call), call.optional_real());
+    let input = DualGameStep {
+        old_log_probs: call.real(),
+        ref_log_probs,
+        advantages: call.real(),
+        rewards: call.real(),
+        weight,
+        last_update: None,
+    };
+    let report = game.step(call.batch, input, None)?;
+    numbers(&[report.lambda(), report.beta]);
+    put_report(&report.budget);
+    entries(report.entries());
+    Ok(())
 }

@@ -9,8 +9,8 @@ import { packed } from "./load.mjs";
 
 const KB = 1024;
 // the whole: what it has come to, so that it does not grow unseen; 90 KB is what it should be
-const limits = { "": 226 * KB, chain: 40 * KB };
-const glue = { "": 13 * KB, chain: 6 * KB };
+const limits = { "": 166 * KB, chain: 28 * KB };
+const glue = { "": 15.25 * KB, chain: 7 * KB };
 const size = (...path) => gzipSync(readFileSync(join(packed, ...path)), { level: 9 }).length;
 
 for (const part of ["", "chain"]) {

@@ -16,6 +16,7 @@ mod size;
 mod test;
 mod tiers;
 mod wasm_build;
+mod wasm_glue;
 mod wasm_package;
 mod workspace;
 

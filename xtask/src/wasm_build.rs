@@ -1,9 +1,9 @@
 //! Builds `tokenwise-wasm` and the JavaScript around it.
 
 use std::{
-    collections::HashMap,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use anyhow::{bail, Context, Result};
@@ -12,14 +12,13 @@ use wasm_bindgen_cli_support::Bindgen;
 use crate::{
     install::Need,
     options::Options,
+    wasm_glue::complete,
     wasm_package::package,
     workspace::{stdout_of, Workspace},
 };
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const SIMD128: &str = "-C target-feature=+simd128";
-/// The class of the errors, which the module throws.
-const GLUE: &str = include_str!("../../wasm/src/glue.js");
 
 pub(crate) const HELP: &str = "\
 cargo xtask wasm
@@ -88,13 +87,22 @@ pub(crate) fn compile_part(workspace: &Workspace, simd: Simd, part: Part) -> Res
         (Simd::Simd128, Part::Chain) => (SIMD128, "wasm-chain-simd128"),
     };
     eprintln!("tokenwise-wasm, {folder} …");
-    let mut cargo = workspace.cargo_with_flags(flags, folder);
+    let mut cargo = workspace.cargo_with_flags(&format!("{flags} {}", short_paths()?), folder);
     cargo.args(["build", "--quiet", "--package", "tokenwise-wasm", "--lib", "--profile", "wasm", "--target", TARGET]);
     if let Part::Chain = part {
         cargo.arg("--no-default-features");
     }
     stdout_of(&mut cargo)?;
     Ok(workspace.target.join("xtask").join(folder).join(TARGET).join("wasm/tokenwise_wasm.wasm"))
+}
+
+/// Panics name their place: without the folders of this machine, and of the core.
+fn short_paths() -> Result<String> {
+    let sysroot = stdout_of(Command::new("rustc").args(["--print", "sysroot"]))?;
+    // flags are separated by blanks
+    let own = Some(sysroot.trim()).filter(|path| !path.contains(char::is_whitespace));
+    let own = own.map_or_else(String::new, |path| format!(" --remap-path-prefix={path}/lib/rustlib/src/rust/library="));
+    Ok(format!("--remap-path-prefix=core/src={own}"))
 }
 
 /// Writes the module and its JavaScript and declarations into a folder, which is emptied before.
@@ -123,123 +131,4 @@ pub(crate) fn generate(module: &Path, host: Host, folder: &Path) -> Result<()> {
     });
     fs::write(folder.join("package.json"), format!("{package:#}\n"))?;
     Ok(())
-}
-
-/// Adds what the generator does not know of: the class of the errors, and one function for every row of the module's tables.
-fn complete(folder: &Path) -> Result<()> {
-    let (script, types) = (folder.join("tokenwise.js"), folder.join("tokenwise.d.ts"));
-    let declared = fs::read_to_string(&types)?;
-    let (rows, declarations) = split_rows(&declared);
-    let functions = functions(&rows)?;
-    let mut text = fs::read_to_string(&script)?;
-    if !text.contains(ENTRY) || functions.is_empty() {
-        bail!("the module has no entry or no table");
-    }
-    text = text.replace(ENTRY, ENTRY.trim_start_matches("export "));
-    text.push_str(GLUE);
-    functions.iter().for_each(|function| text.push_str(&function.script()));
-    fs::write(script, text)?;
-    fs::write(types, only(&declarations, &functions))?;
-    Ok(())
-}
-
-const ENTRY: &str = "export function invoke(";
-
-/// A function of JavaScript.
-struct Function {
-    name: String,
-    arguments: String,
-    id: usize,
-}
-
-impl Function {
-    fn script(&self) -> String {
-        let Self { name, arguments, id } = self;
-        format!("export function {name}({arguments}) {{ return invoke({id}, {arguments}); }}\n")
-    }
-}
-
-/// The lines that `export!` leaves among the declarations, and the declarations without them.
-fn split_rows(types: &str) -> (Vec<&str>, String) {
-    let rows = types.lines().filter_map(|line| line.strip_prefix("//@ ")).collect();
-    let mut declarations = String::new();
-    for line in types.lines().filter(|line| !line.starts_with("//@ ")) {
-        declarations.push_str(line);
-        declarations.push('\n');
-    }
-    (rows, declarations)
-}
-
-/// `table name, nameF64 (arguments)`: the rows of a table come in their order.
-fn functions(rows: &[&str]) -> Result<Vec<Function>> {
-    let (mut all, mut next) = (Vec::new(), HashMap::new());
-    for row in rows {
-        let parts = row.split_once(' ').and_then(|(table, rest)| Some((table, rest.split_once(" (")?)));
-        let (table, (names, arguments)) = parts.with_context(|| format!("no row of a table: {row}"))?;
-        let index: &mut usize = next.entry(table).or_default();
-        for (double, name) in names.split(", ").enumerate() {
-            all.push(Function {
-                name: name.into(),
-                arguments: arguments.trim_end_matches(')').into(),
-                id: table.parse::<usize>()? << 8 | *index << 1 | double,
-            });
-        }
-        *index += 1;
-    }
-    Ok(all)
-}
-
-/// The declarations without those of functions that this module has not, and without their comments.
-fn only(declarations: &str, functions: &[Function]) -> String {
-    let (mut out, mut comment, mut skipping) = (String::new(), String::new(), false);
-    for line in declarations.split_inclusive('\n') {
-        if skipping {
-            skipping = !line.trim_end().ends_with(';');
-            continue;
-        }
-        let name = line.strip_prefix("export function ").and_then(|rest| rest.split(['(', '<']).next());
-        if let Some(name) = name.filter(|name| !functions.iter().any(|function| function.name == *name)) {
-            // what the generator itself declares stays
-            if name != "initSync" {
-                comment.clear();
-                skipping = !line.trim_end().ends_with(';');
-                continue;
-            }
-        }
-        let inside = line.starts_with("/**") || (!comment.is_empty() && !comment.ends_with("*/\n"));
-        if inside {
-            comment.push_str(line);
-        } else {
-            out.push_str(&comment);
-            comment.clear();
-            out.push_str(line);
-        }
-    }
-    out + &comment
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_numbered_within_their_table() {
-        let (rows, rest) =
-            split_rows("//@ 0 exp, expF64 (x)\nexport type A = 1;\n//@ 0 keys (a, b)\n//@ 2 mean, meanF64 (batch)\n");
-        assert_eq!(rest, "export type A = 1;\n");
-        let all = functions(&rows).unwrap();
-        let found: Vec<_> = all.iter().map(|f| (f.name.as_str(), f.id)).collect();
-        assert_eq!(found, [("exp", 0), ("expF64", 1), ("keys", 2), ("mean", 512), ("meanF64", 513)]);
-        assert_eq!(all[2].script(), "export function keys(a, b) { return invoke(2, a, b); }\n");
-    }
-
-    #[test]
-    fn declarations_of_missing_functions_go_with_their_comments() {
-        let all = functions(&["0 exp (x)"]).unwrap();
-        let text = "/** A. */\nexport function exp(x: number): number;\n/**\n * B.\n */\nexport function gone(\n  x: number,\n): number;\n/** C. */\nexport type C = 1;\n";
-        assert_eq!(
-            only(text, &all),
-            "/** A. */\nexport function exp(x: number): number;\n/** C. */\nexport type C = 1;\n"
-        );
-    }
 }

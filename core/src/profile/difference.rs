@@ -35,9 +35,15 @@ pub struct Cause<'a> {
 impl<'a> Difference<'a> {
     /// The conventions that made it so.
     pub fn causes(&self) -> impl Iterator<Item = Cause<'a>> {
-        let (causes, [first, second]) = (self.causes, self.conventions);
-        let named = Convention::ALL.iter().filter(move |&&convention| causes & bit(convention) != 0);
-        named.map(move |&convention| Cause { convention, values: [first.of(convention), second.of(convention)] })
+        let [first, second] = self.conventions;
+        self.named().map(|convention| Cause { convention, values: [first.of(convention), second.of(convention)] })
+    }
+
+    /// Their names, for a host that knows the values.
+    #[doc(hidden)]
+    pub fn named(&self) -> impl Iterator<Item = Convention> {
+        let causes = self.causes;
+        Convention::ALL.iter().copied().filter(move |&convention| causes & bit(convention) != 0)
     }
 }
 

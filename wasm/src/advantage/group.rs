@@ -2,18 +2,15 @@
 
 use alloc::vec::Vec;
 
-use tokenwise::{advantage as core, Groups, Moments};
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use tokenwise::{advantage as core, Either, Groups, Moments};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::{zeros, Real},
-    batch::{shared, Owned, OwnedGroups},
-    call::{array, arrays, call, call_free, call_one, Size},
-    config,
+    call::{zeros, Call},
     error::Result,
     export::export,
-    object::{object, Fields},
-    state::RoleBaselines,
+    put::reals,
+    read::read,
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -22,171 +19,119 @@ const TYPES: &str = include_str!("group.ts");
 export! {
     #[cfg(feature = "full")]
     REST = 10;
-    group_relative(groups, scores, config) => groupRelative, groupRelativeF64;
-    leave_one_out(groups, scores, config) => leaveOneOut, leaveOneOutF64;
-    leave_one_out_scaled(groups, scores, config) => leaveOneOutScaled, leaveOneOutScaledF64;
-    normalize_scores(groups, scores, config) => normalizeScores, normalizeScoresF64;
-    gpg_advantage(groups, scores, config) => gpgAdvantage, gpgAdvantageF64;
-    max_rl(groups, scores, config) => maxRl, maxRlF64;
-    best_of_group(groups, scores, config) => bestOfGroup, bestOfGroupF64;
-    length_weighted_baseline(batch, groups, scores, config) => lengthWeightedBaseline, lengthWeightedBaselineF64;
-    decoupled_scores(groups, input, config) => decoupledScores, decoupledScoresF64;
-    gdpo(batch, groups, input, config) => gdpo, gdpoF64;
-    reinforce_plus_plus_baseline(batch, groups, scores, config)
+    group_relative(groups:groups, scores, config:GroupConfig) -> (:F) => groupRelative, groupRelativeF64;
+    leave_one_out(groups:groups, scores, config:LeaveOneOutConfig) -> (:F) => leaveOneOut, leaveOneOutF64;
+    leave_one_out_scaled(groups:groups, scores, config:LeaveOneOutScaledConfig) -> (:F)
+        => leaveOneOutScaled, leaveOneOutScaledF64;
+    normalize_scores(groups:groups, scores, config:NormalizeConfig) -> (:F) => normalizeScores, normalizeScoresF64;
+    gpg_advantage(groups:groups, scores, config:GpgConfig) -> (:F) => gpgAdvantage, gpgAdvantageF64;
+    max_rl(groups:groups, scores, config:MaxRlConfig) -> (:F) => maxRl, maxRlF64;
+    best_of_group(groups:groups, scores, config:BestOfGroupConfig) -> (:F) => bestOfGroup, bestOfGroupF64;
+    length_weighted_baseline(batch:batch, groups:groups, scores, config:LengthWeightedConfig) -> (:S)
+        => lengthWeightedBaseline, lengthWeightedBaselineF64;
+    decoupled_scores(groups:groups, input{weights:doubles, sources}, config:GroupConfig) -> ()
+        => decoupledScores, decoupledScoresF64;
+    gdpo(batch:batch, groups:groups, input{weights:doubles, sources}, config:GdpoConfig) -> (:T) => gdpo, gdpoF64;
+    reinforce_plus_plus_baseline(batch:batch, groups:groups, scores, config:ReinforcePlusPlusBaselineConfig) -> (:T)
         => reinforcePlusPlusBaseline, reinforcePlusPlusBaselineF64;
-    optimal_token_baseline(batch, groups, input, config) => optimalTokenBaseline, optimalTokenBaselineF64;
-    tir_optimal_token_baseline(batch, groups, input, config) => tirOptimalTokenBaseline, tirOptimalTokenBaselineF64;
-    role_baseline(baselines, input) => roleBaseline, roleBaselineF64;
+    optimal_token_baseline(
+        batch:batch, groups:groups, input{is_weights?, rewards, old_log_probs, sum_pi_squared},
+        config:OptimalBaselineConfig) -> (advantages:T, returns:T) => optimalTokenBaseline, optimalTokenBaselineF64;
+    tir_optimal_token_baseline(
+        batch:batch, groups:groups, input{is_weights?, rewards, old_log_probs, sum_pi_squared},
+        config:OptimalBaselineConfig) -> (advantages:T, returns:T)
+        => tirOptimalTokenBaseline, tirOptimalTokenBaselineF64;
 }
 
-/// A call of the core: groups, scores, scratch, output.
-type GroupKernel<'k, R> = &'k mut dyn FnMut(&Groups<'_>, &[R], &mut [Moments], &mut [R]) -> tokenwise::Result<()>;
-
+/// Groups with the scratch that estimators need.
 #[inline(never)]
-fn grouped<R: Real>(groups: &JsValue, scores: &JsValue, kernel: GroupKernel<'_, R>) -> Result<JsValue> {
-    let groups = OwnedGroups::read("groups", groups)?;
-    let groups = groups.view()?;
-    let mut scratch = zeros(groups.count())?;
-    call_free::<R, 1>(array("scores", scores)?, &mut |[scores], out| kernel(&groups, scores, &mut scratch, out))
+fn grouped<'a>(call: &mut Call<'a>) -> Result<(&'a mut [Either], Groups<'a>, Vec<Moments>)> {
+    let (scores, groups) = (call.real(), call.groups()?);
+    Ok((scores, groups, zeros(groups.count())))
 }
 
 /// The estimators that differ in their config alone.
 macro_rules! grouped {
-    ($($name:ident by $config:ident;)+) => {$(
-        fn $name<R: Real>(groups: &JsValue, scores: &JsValue, config: &JsValue) -> Result<JsValue> {
-            let config = config::$config(config)?;
-            grouped::<R>(groups, scores, &mut |groups, scores, scratch, out| {
-                core::$name(groups, scores, &config, scratch, out)
-            })
+    ($($name:ident)+) => {$(
+        fn $name(call: &mut Call<'_>) -> Result {
+            let config = read();
+            let (scores, groups, mut scratch) = grouped(call)?;
+            core::$name(&groups, scores, &config, &mut scratch, call.real())
         }
     )+};
 }
 
-grouped! {
-    group_relative by group;
-    leave_one_out by leave_one_out;
-    leave_one_out_scaled by leave_one_out_scaled;
-    normalize_scores by normalize;
-    gpg_advantage by gpg;
-    max_rl by max_rl;
+grouped! { group_relative leave_one_out leave_one_out_scaled normalize_scores gpg_advantage max_rl }
+
+fn best_of_group(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let (scores, groups, mut moments) = grouped(call)?;
+    let mut top: Vec<core::TopTwo> = zeros(groups.count());
+    let scratch = core::BestOfGroupScratch { moments: &mut moments, top: &mut top };
+    core::best_of_group(&groups, scores, &config, scratch, call.real())
 }
 
-fn best_of_group<R: Real>(groups: &JsValue, scores: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (config, mut top) = (config::best_of_group(config)?, Vec::new());
-    grouped::<R>(groups, scores, &mut |groups, scores, moments, out| {
-        // as many as `moments`, for which there was room
-        top.resize(groups.count(), core::TopTwo::default());
-        core::best_of_group(groups, scores, &config, core::BestOfGroupScratch { moments, top: &mut top }, out)
-    })
+fn length_weighted_baseline(call: &mut Call<'_>) -> Result {
+    let (config, scores, groups) = (read(), call.real(), call.groups()?);
+    let mut scratch = zeros(groups.count());
+    core::length_weighted_baseline(call.batch, &groups, scores, &config, &mut scratch, call.real())
 }
 
-fn length_weighted_baseline<R: Real>(
-    batch: &JsValue,
-    groups: &JsValue,
-    scores: &JsValue,
-    config: &JsValue,
-) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::length_weighted(config)?);
-    let groups = groups.view()?;
-    let mut scratch = zeros(groups.count())?;
-    call_one::<R, 1>(batch, array("scores", scores)?, Size::Sequences, &mut |batch, [scores], [out]| {
-        core::length_weighted_baseline(batch, &groups, scores, &config, &mut scratch, out)
-    })
+fn gdpo_input<'a>(call: &mut Call<'a>) -> core::GdpoInput<'a, Either> {
+    core::GdpoInput { weights: call.double(), sources: call.real() }
 }
 
-fn decoupled_scores<R: Real>(groups: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::group(config)?);
-    let (groups, weights) = (groups.view()?, source_weights(input)?);
-    let [sources] = arrays::<R, 1>(input, ["sources"])?;
-    let (mut scratch, mut out) = (zeros(groups.count())?, zeros::<R>(groups.sequences())?);
-    let input = core::GdpoInput { sources: &sources, weights: &weights };
-    core::decoupled_scores(&groups, input, &config, &mut scratch, &mut out)?;
-    Ok(R::array(&out))
+fn decoupled_scores(call: &mut Call<'_>) -> Result {
+    let (config, input, groups) = (read(), gdpo_input(call), call.groups()?);
+    let mut out = zeros(groups.sequences());
+    core::decoupled_scores(&groups, input, &config, &mut zeros(groups.count()), &mut out)?;
+    reals(out);
+    Ok(())
 }
 
-fn gdpo<R: Real>(batch: &JsValue, groups: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::gdpo(config)?);
-    let (groups, weights) = (groups.view()?, source_weights(input)?);
-    let (mut moments, mut scores) = (zeros(groups.count())?, zeros::<R>(groups.sequences())?);
-    call_one::<R, 1>(batch, arrays(input, ["sources"])?, Size::Tokens, &mut |batch, [sources], [out]| {
-        let scratch = core::GdpoScratch { moments: &mut moments, scores: &mut scores };
-        core::gdpo(batch, &groups, core::GdpoInput { sources, weights: &weights }, &config, scratch, out)
-    })
+fn gdpo(call: &mut Call<'_>) -> Result {
+    let (config, input, groups) = (read(), gdpo_input(call), call.groups()?);
+    let (mut moments, mut scores) = (zeros(groups.count()), zeros(groups.sequences()));
+    let scratch = core::GdpoScratch { moments: &mut moments, scores: &mut scores };
+    core::gdpo(call.batch, &groups, input, &config, scratch, call.real())
 }
 
-fn source_weights(input: &JsValue) -> Result<Vec<f64>> {
-    Fields::input("input", input)?.array("weights")
+fn reinforce_plus_plus_baseline(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let (scores, groups, mut scratch) = grouped(call)?;
+    core::reinforce_plus_plus_baseline(call.batch, &groups, scores, &config, &mut scratch, call.real())
 }
 
-fn reinforce_plus_plus_baseline<R: Real>(
-    batch: &JsValue,
-    groups: &JsValue,
-    scores: &JsValue,
-    config: &JsValue,
-) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::reinforce_plus_plus_baseline(config)?);
-    let groups = groups.view()?;
-    let mut scratch = zeros(groups.count())?;
-    call_one::<R, 1>(batch, array("scores", scores)?, Size::Tokens, &mut |batch, [scores], [out]| {
-        core::reinforce_plus_plus_baseline(batch, &groups, scores, &config, &mut scratch, out)
-    })
+fn optimal_token_baseline(call: &mut Call<'_>) -> Result {
+    optimal(call, core::optimal_token_baseline)
 }
 
-fn optimal_token_baseline<R: Real>(
-    batch: &JsValue,
-    groups: &JsValue,
-    input: &JsValue,
-    config: &JsValue,
-) -> Result<JsValue> {
-    optimal::<R>(batch, groups, input, config, core::optimal_token_baseline)
+fn tir_optimal_token_baseline(call: &mut Call<'_>) -> Result {
+    optimal(call, core::tir_optimal_token_baseline)
 }
 
-fn tir_optimal_token_baseline<R: Real>(
-    batch: &JsValue,
-    groups: &JsValue,
-    input: &JsValue,
-    config: &JsValue,
-) -> Result<JsValue> {
-    optimal::<R>(batch, groups, input, config, core::tir_optimal_token_baseline)
-}
-
-type Optimal<R> = fn(
+type Optimal = fn(
     &tokenwise::Batch<'_>,
     &Groups<'_>,
-    core::OptimalBaselineInput<'_, R>,
+    core::OptimalBaselineInput<'_, Either>,
     &core::OptimalBaselineConfig,
     core::OptimalBaselineScratch<'_>,
-    core::OptimalBaselineOutput<'_, R>,
-) -> tokenwise::Result<()>;
+    core::OptimalBaselineOutput<'_, Either>,
+) -> Result;
 
 #[inline(never)]
-fn optimal<R: Real>(
-    batch: &JsValue,
-    groups: &JsValue,
-    input: &JsValue,
-    config: &JsValue,
-    kernel: Optimal<R>,
-) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::optimal_baseline(config)?);
-    let groups = groups.view()?;
-    let columns = core::optimal_baseline_columns(&Owned::read(batch)?.view()?, &groups)?;
-    let (mut columns, mut lengths) = (zeros(columns)?, zeros(groups.count())?);
-    let weights = Fields::input("input", input)?.optional_array::<R>("isWeights")?;
-    let inputs = arrays::<R, 3>(input, ["rewards", "oldLogProbs", "sumPiSquared"])?;
-    let [advantages, returns] = call(batch, inputs, Size::Tokens, &mut |batch, inputs, [advantages, returns]| {
-        let [rewards, old_log_probs, sum_pi_squared] = inputs;
-        let is_weights = weights.as_deref();
-        let input = core::OptimalBaselineInput { rewards, old_log_probs, sum_pi_squared, is_weights };
-        let scratch = core::OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths };
-        kernel(batch, &groups, input, &config, scratch, core::OptimalBaselineOutput { advantages, returns })
-    })?;
-    object([("advantages", advantages), ("returns", returns)])
-}
-
-fn role_baseline<R: Real>(baselines: &JsValue, input: &JsValue) -> Result<JsValue> {
-    let baselines = shared::<RoleBaselines>("baselines", "a RoleBaselines", baselines)?;
-    let roles: Vec<u32> = Fields::input("input", input)?.array("roles")?;
-    call_free::<R, 1>(arrays(input, ["scores"])?, &mut |[scores], out| {
-        baselines.with(&mut |baselines| core::role_baseline(&roles, scores, baselines, out))
-    })
+fn optimal(call: &mut Call<'_>, kernel: Optimal) -> Result {
+    let (config, is_weights) = (read(), call.optional_real());
+    let input = core::OptimalBaselineInput {
+        rewards: call.real(),
+        old_log_probs: call.real(),
+        sum_pi_squared: call.real(),
+        is_weights,
+    };
+    let groups = call.groups()?;
+    let mut columns = zeros(core::optimal_baseline_columns(call.batch, &groups)?);
+    let mut lengths = zeros(groups.count());
+    let scratch = core::OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths };
+    let output = core::OptimalBaselineOutput { advantages: call.real(), returns: call.real() };
+    kernel(call.batch, &groups, input, &config, scratch, output)
 }

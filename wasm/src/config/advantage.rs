@@ -8,11 +8,10 @@ use tokenwise::advantage::{
     ReinforcePlusPlusConfig, RetraceConfig, ReturnsConfig, Scale, Singleton, TdLambdaConfig, TraceCoefficient,
     VtraceConfig, WhitenConfig, ZeroTail,
 };
-use wasm_bindgen::JsValue;
 
 use crate::{
-    error::Result,
-    object::{Choice, Fields},
+    js,
+    read::{number, Read},
 };
 
 choices! {
@@ -35,135 +34,53 @@ choices! {
     ZeroTail { "no-baseline" => NoBaseline, "own-return" => OwnReturn }
 }
 
-plain_config! {
-    returns -> ReturnsConfig { "gamma" => gamma by number_or, "across" => across by choice_or }
-    gae -> GaeConfig {
-        "gamma" => gamma by number_or,
-        "lambda" => lambda by number_or,
-        "across" => across by choice_or,
+configs! {
+    ReturnsConfig { gamma: number, across: Across }
+    GaeConfig { gamma: number, lambda: number, across: Across }
+    GaeDecoupledConfig { gamma: number, lambda_value: number, lambda_policy: policy_lambda, across: Across }
+    WhitenConfig {
+        spread: Spread,
+        epsilon: number,
+        place: EpsilonPlace,
+        center: Center,
+        scale: Scale,
+        divisor: Divisor,
     }
-    gae_decoupled -> GaeDecoupledConfig {
-        "gamma" => gamma by number_or,
-        "lambdaValue" => lambda_value by number_or,
-        "lambdaPolicy" => lambda_policy by policy_lambda_or,
-        "across" => across by choice_or,
-    }
-    whiten -> WhitenConfig {
-        "spread" => spread by choice_or,
-        "epsilon" => epsilon by number_or,
-        "place" => place by choice_or,
-        "center" => center by choice_or,
-        "scale" => scale by choice_or,
-        "divisor" => divisor by choice_or,
-    }
-    group -> GroupConfig {
-        "scale" => scale by choice_or,
-        "spread" => spread by choice_or,
-        "epsilon" => epsilon by number_or,
-        "singleton" => singleton by choice_or,
-    }
-    leave_one_out -> LeaveOneOutConfig { "singleton" => singleton by choice_or }
-    leave_one_out_scaled -> LeaveOneOutScaledConfig { "epsilon" => epsilon by number_or }
-    length_weighted -> LengthWeightedConfig { "singleton" => singleton by choice_or }
-    gpg -> GpgConfig {
-        "norm" => norm by number_or,
-        "singleton" => singleton by choice_or,
-        "factor" => factor by choice_or,
-    }
-    best_of_group -> BestOfGroupConfig {
-        "scale" => scale by choice_or,
-        "spread" => spread by choice_or,
-        "epsilon" => epsilon by number_or,
-    }
-    opd -> OpdConfig { "coefficient" => coefficient by number_or }
-    minillm -> MinillmConfig {
-        "gamma" => gamma by number_or,
-        "from" => from by choice_or,
-        "length" => length by choice_or,
-        "across" => across by choice_or,
-    }
-    gdpo -> GdpoConfig {
-        "group" => group by group_or,
-        "factors" => factors by choice_or,
-        "whiten" => whiten by whiten_or,
-    }
-    max_rl -> MaxRlConfig {
-        "divisor" => divisor by choice_or,
-        "epsilon" => epsilon by number_or,
-        "singleton" => singleton by choice_or,
-    }
-    normalize -> NormalizeConfig {
-        "mean" => mean by choice_or,
-        "own" => own by choice_or,
-        "deviation" => deviation by choice_or,
-        "spread" => spread by choice_or,
-        "epsilon" => epsilon by number_or,
-    }
-    optimal_baseline -> OptimalBaselineConfig {
-        "zeroTail" => zero_tail by choice_or,
-        "epsilon" => epsilon by number_or,
-    }
-    puffer -> PufferConfig {
-        "gamma" => gamma by number_or,
-        "lambda" => lambda by number_or,
-        "rhoBar" => rho_bar by number_or,
-        "cBar" => c_bar by number_or,
-        "variant" => variant by choice_or,
-    }
-    reinforce_plus_plus -> ReinforcePlusPlusConfig {
-        "gamma" => gamma by number_or,
-        "across" => across by choice_or,
-        "whiten" => whiten by whiten_or,
-    }
-    reinforce_plus_plus_baseline -> ReinforcePlusPlusBaselineConfig {
-        "singleton" => singleton by choice_or,
-        "whiten" => whiten by whiten_or,
-    }
-    retrace -> RetraceConfig {
-        "gamma" => gamma by number_or,
-        "lambda" => lambda by number_or,
-        "coefficient" => coefficient by choice_or,
-    }
-    td_lambda -> TdLambdaConfig {
-        "gamma" => gamma by number_or,
-        "lambda" => lambda by number_or,
-        "across" => across by choice_or,
-    }
-    n_step -> NStepConfig {
-        "n" => n by size_or,
-        "gamma" => gamma by number_or,
-        "lambda" => lambda by number_or,
-        "across" => across by choice_or,
-    }
-    vtrace -> VtraceConfig {
-        "gamma" => gamma by number_or,
-        "lambda" => lambda by number_or,
-        "rhoBar" => rho_bar by number_or,
-        "cBar" => c_bar by number_or,
-        "rhoBarPg" => rho_bar_pg by number_or,
-        "alpha" => alpha by number_or,
+    GroupConfig { scale: GroupScale, spread: Spread, epsilon: number, singleton: Singleton }
+    LeaveOneOutConfig { singleton: Singleton }
+    LeaveOneOutScaledConfig { epsilon: number }
+    LengthWeightedConfig { singleton: Singleton }
+    GpgConfig { norm: number, singleton: Singleton, factor: FactorPrecision }
+    BestOfGroupConfig { scale: Scale, spread: Spread, epsilon: number }
+    OpdConfig { coefficient: number }
+    MinillmConfig { gamma: number, from: DiscountFrom, length: LengthNormalization, across: Across }
+    GdpoConfig { group: GroupConfig, factors: FactorPrecision, whiten: WhitenConfig }
+    MaxRlConfig { divisor: MeanDivisor, epsilon: number, singleton: Singleton }
+    NormalizeConfig { mean: Level, own: Own, deviation: Level, spread: Spread, epsilon: number }
+    OptimalBaselineConfig { zero_tail: ZeroTail, epsilon: number }
+    PufferConfig { gamma: number, lambda: number, rho_bar: number, c_bar: number, variant: PufferVariant }
+    ReinforcePlusPlusConfig { gamma: number, across: Across, whiten: WhitenConfig }
+    ReinforcePlusPlusBaselineConfig { singleton: Singleton, whiten: WhitenConfig }
+    RetraceConfig { gamma: number, lambda: number, coefficient: TraceCoefficient }
+    TdLambdaConfig { gamma: number, lambda: number, across: Across }
+    NStepConfig { n: size, gamma: number, lambda: number, across: Across }
+    VtraceConfig {
+        gamma: number,
+        lambda: number,
+        rho_bar: number,
+        c_bar: number,
+        rho_bar_pg: number,
+        alpha: number,
     }
 }
 
-impl Fields<'_> {
-    fn whiten_or(&self, key: &str, _default: WhitenConfig) -> Result<WhitenConfig> {
-        whiten(&self.get(key)?)
-    }
-
-    fn group_or(&self, key: &str, _default: GroupConfig) -> Result<GroupConfig> {
-        group(&self.get(key)?)
-    }
-
-    /// A number, or `{ alpha }`.
-    fn policy_lambda_or(&self, key: &str, default: PolicyLambda) -> Result<PolicyLambda> {
-        let value = self.get(key)?;
-        if value.is_object() {
-            let alpha = Fields::config(key, &value, &["alpha"])?.number("alpha")?;
-            return Ok(PolicyLambda::LengthAdaptive { alpha });
+/// A number, or `{ alpha }`.
+impl Read for PolicyLambda {
+    fn read(usual: Self) -> Self {
+        match js::index(u32::MAX) {
+            0 => Self::Fixed(number()),
+            1 => Self::LengthAdaptive { alpha: number() },
+            _ => usual,
         }
-        if value.is_undefined() {
-            return Ok(default);
-        }
-        self.number(key).map(PolicyLambda::Fixed)
     }
 }

@@ -3,259 +3,203 @@
 use alloc::vec::Vec;
 
 use tokenwise::{
-    divergence::KlInput,
     loss as core,
     rollout::{CriterionMetrics, RejectionConfig, RejectionTotals},
+    Either,
 };
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::{flag_array, zeros, Real},
-    batch::Owned,
-    call::{arrays, call, Size},
-    config::{self, nested_aggregate, TOKEN_MEAN},
+    call::{zeros, Call},
+    config,
+    divergence::kl_input,
     error::Result,
     export::export,
-    object::{numbers, object, Fields},
+    js,
+    put::{entries, numbers},
+    read::{present, read, size, ReadLoss as _},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("distill.ts");
 
+declare!("choice BypassForm |ppo-clip|reinforce");
+
 export! {
     #[cfg(feature = "full")]
     REST = 15;
-    kl_loss(batch, input, config) => klLoss, klLossF64;
-    opd_loss(batch, input, config) => opdLoss, opdLossF64;
-    ref_kl(batch, input, config) => refKl, refKlF64;
-    iw_opd(batch, input, config) => iwOpd, iwOpdF64;
-    forward_kl_topk(batch, input, config) => forwardKlTopk, forwardKlTopkF64;
-    topk_jsd(batch, input, config) => topkJsd, topkJsdF64;
-    mixed_kl_topk(batch, input, config) => mixedKlTopk, mixedKlTopkF64;
-    generalized_jsd(batch, input, config) => generalizedJsd, generalizedJsdF64;
-    bypass_loss(batch, input, config) => bypassLoss, bypassLossF64;
+    kl_loss(batch:batch, input{log_probs, ref_log_probs}, config:KlLossConfig) -> (loss, aggregated, mean, grad:T)
+        => klLoss, klLossF64;
+    opd_loss(batch:batch, input{log_probs, old_log_probs, teacher_log_probs, weights?}, config:OpdLossConfig)
+        -> (loss, clip_fraction, clip_fraction_lower, kl, abs_loss, loss_min, loss_max, grad:T) => opdLoss, opdLossF64;
+    ref_kl(batch:batch, input{log_probs, old_log_probs, ref_log_probs, weights?}, config:RefKlConfig)
+        -> (loss, ref_kl, fallen, mismatch_fallen, mismatch_kept, grad:T) => refKl, refKlF64;
+    iw_opd(batch:batch, input{log_probs, old_log_probs, teacher_log_probs}, config:IwOpdConfig)
+        -> (loss, mean_advantage, mean_abs_advantage, mean_weight, min_weight, max_weight, grad:T) => iwOpd, iwOpdF64;
+    forward_kl_topk(
+        batch:batch, input{log_probs, teacher_log_probs, k:size, teacher_ids?:words, student_ids?:words},
+        config:ForwardKlTopKConfig) -> (
+            loss, loss_min, loss_max, student_mass{mean, min, max}, teacher_mass{mean, min, max},
+            overlap??{ratio, token_advantage}, losses:T, grad:F
+        ) => forwardKlTopk, forwardKlTopkF64;
+    topk_jsd(batch:batch, input{log_probs, teacher_log_probs, k:size, weights?}, config:TopKJsdConfig)
+        -> (loss, grad:F) => topkJsd, topkJsdF64;
+    mixed_kl_topk(batch:batch, input{log_probs, teacher_log_probs, k:size, entropies?}, config:MixedKlConfig)
+        -> (loss, grad:F, grad_entropies:T) => mixedKlTopk, mixedKlTopkF64;
+    generalized_jsd(batch:batch, input{logits, teacher_logits, vocab:size, weights?}, config:JsdConfig)
+        -> (loss, grad_logits:F) => generalizedJsd, generalizedJsdF64;
+    bypass_loss(batch:batch, input{log_probs, old_log_probs, advantages}, config:bypass)
+        -> (loss, clip_fraction, clip_fraction_lower, kl, metrics*, weights:T, keep:M, grad:T)
+        => bypassLoss, bypassLossF64;
 }
 
-fn weights<R: Real>(input: &JsValue) -> Result<Option<Vec<R>>> {
-    Fields::input("input", input)?.optional_array("weights")
+fn kl_loss(call: &mut Call<'_>) -> Result {
+    let (config, input) = (core::KlLossConfig::read(call), kl_input(call));
+    let result = core::kl_loss(call.batch, input, &config, call.real())?;
+    numbers(&[result.loss, result.aggregated, result.mean]);
+    Ok(())
 }
 
-fn k(input: &JsValue) -> Result<usize> {
-    Fields::input("input", input)?.size("k")
+fn opd_loss(call: &mut Call<'_>) -> Result {
+    let config = core::OpdLossConfig::read(call);
+    let input = core::OpdLossInput {
+        log_probs: call.real(),
+        old_log_probs: call.real(),
+        teacher_log_probs: call.real(),
+        weights: call.optional_real(),
+    };
+    let result = core::opd_loss(call.batch, input, &config, call.real())?;
+    numbers(&[
+        result.loss,
+        result.clip_fraction,
+        result.clip_fraction_lower,
+        result.kl,
+        result.abs_loss,
+        result.loss_min,
+        result.loss_max,
+    ]);
+    Ok(())
 }
 
-fn slots(batch: &JsValue) -> Result<usize> {
-    Ok(Owned::read(batch)?.view()?.tokens())
+fn ref_kl(call: &mut Call<'_>) -> Result {
+    let config = core::RefKlConfig::read(call);
+    let input = core::RefKlInput {
+        log_probs: call.real(),
+        old_log_probs: call.real(),
+        ref_log_probs: call.real(),
+        weights: call.optional_real(),
+    };
+    let result = core::ref_kl(call.batch, input, &config, call.real())?;
+    numbers(&[result.loss, result.ref_kl, result.fallen, result.mismatch_fallen, result.mismatch_kept]);
+    Ok(())
 }
 
-fn kl_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
-    let (config, mut result) = (config::kl_loss(config, aggregate.view()?)?, core::KlLoss::default());
-    let inputs = arrays::<R, 2>(input, ["logProbs", "refLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [log_probs, ref_log_probs], [grad]| {
-        result = core::kl_loss(batch, KlInput { log_probs, ref_log_probs }, &config, grad)?;
-        Ok(())
-    })?;
-    object([
-        ("loss", result.loss.into()),
-        ("aggregated", result.aggregated.into()),
-        ("mean", result.mean.into()),
-        ("grad", grad),
-    ])
+fn iw_opd(call: &mut Call<'_>) -> Result {
+    let config = core::IwOpdConfig::read(call);
+    let input = core::IwOpdInput { log_probs: call.real(), old_log_probs: call.real(), teacher_log_probs: call.real() };
+    let result = core::iw_opd(call.batch, input, &config, call.real())?;
+    numbers(&[
+        result.loss,
+        result.mean_advantage,
+        result.mean_abs_advantage,
+        result.mean_weight,
+        result.min_weight,
+        result.max_weight,
+    ]);
+    Ok(())
 }
 
-fn opd_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (aggregate, weights) = (nested_aggregate(config, TOKEN_MEAN)?, weights::<R>(input)?);
-    let (config, mut result) = (config::opd_loss(config, aggregate.view()?)?, core::OpdLoss::default());
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "teacherLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [new, old, teacher], [grad]| {
-        let weights = weights.as_deref();
-        let input = core::OpdLossInput { log_probs: new, old_log_probs: old, teacher_log_probs: teacher, weights };
-        result = core::opd_loss(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([
-        ("loss", result.loss.into()),
-        ("clipFraction", result.clip_fraction.into()),
-        ("clipFractionLower", result.clip_fraction_lower.into()),
-        ("kl", result.kl.into()),
-        ("absLoss", result.abs_loss.into()),
-        ("lossMin", result.loss_min.into()),
-        ("lossMax", result.loss_max.into()),
-        ("grad", grad),
-    ])
-}
-
-fn ref_kl<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (aggregate, weights) = (nested_aggregate(config, TOKEN_MEAN)?, weights::<R>(input)?);
-    let (config, mut result) = (config::ref_kl(config, aggregate.view()?)?, core::RefKlLoss::default());
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "refLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [new, old, reference], [grad]| {
-        let weights = weights.as_deref();
-        let input = core::RefKlInput { log_probs: new, old_log_probs: old, ref_log_probs: reference, weights };
-        result = core::ref_kl(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([
-        ("loss", result.loss.into()),
-        ("refKl", result.ref_kl.into()),
-        ("fallen", result.fallen.into()),
-        ("mismatchFallen", result.mismatch_fallen.into()),
-        ("mismatchKept", result.mismatch_kept.into()),
-        ("grad", grad),
-    ])
-}
-
-fn iw_opd<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
-    let (config, mut result) = (config::iw_opd(config, aggregate.view()?)?, core::IwOpdLoss::default());
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "teacherLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [new, old, teacher], [grad]| {
-        let input = core::IwOpdInput { log_probs: new, old_log_probs: old, teacher_log_probs: teacher };
-        result = core::iw_opd(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([
-        ("loss", result.loss.into()),
-        ("meanAdvantage", result.mean_advantage.into()),
-        ("meanAbsAdvantage", result.mean_abs_advantage.into()),
-        ("meanWeight", result.mean_weight.into()),
-        ("minWeight", result.min_weight.into()),
-        ("maxWeight", result.max_weight.into()),
-        ("grad", grad),
-    ])
-}
-
-fn spread([mean, min, max]: [f64; 3]) -> Result<JsValue> {
-    object([("mean", mean.into()), ("min", min.into()), ("max", max.into())])
-}
-
-fn forward_kl_topk<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (aggregate, k) = (nested_aggregate(config, TOKEN_MEAN)?, k(input)?);
-    let (config, mut result) = (config::forward_kl_topk(config, aggregate.view()?)?, core::ForwardKlTopK::default());
-    let fields = Fields::input("input", input)?;
-    let (teacher, student) = (fields.optional_array::<u32>("teacherIds")?, fields.optional_array::<u32>("studentIds")?);
+fn forward_kl_topk(call: &mut Call<'_>) -> Result {
+    let config = core::ForwardKlTopKConfig::read(call);
+    let (log_probs, teacher_log_probs, k) = (call.real(), call.real(), size());
     // one without the other is empty, which the core refuses by its length
-    let (teacher, student, ids) = match (teacher, student) {
-        (None, None) => (Vec::new(), Vec::new(), false),
-        (teacher, student) => (teacher.unwrap_or_default(), student.unwrap_or_default(), true),
+    let ids = match (call.optional_words(), call.optional_words()) {
+        (None, None) => None,
+        (teacher, student) => {
+            Some(core::TopKIds { teacher: teacher.unwrap_or_default(), student: student.unwrap_or_default() })
+        }
     };
-    let mut losses: Vec<R> = zeros(slots(batch)?)?;
-    let inputs = arrays::<R, 2>(input, ["logProbs", "teacherLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::First, &mut |batch, [log_probs, teacher_log_probs], [grad]| {
-        let ids = ids.then_some(core::TopKIds { teacher: &teacher, student: &student });
-        let input = core::ForwardKlTopKInput { log_probs, teacher_log_probs, k, ids };
-        let output = core::ForwardKlTopKOutput { losses: &mut losses, grad };
-        result = core::forward_kl_topk(batch, input, &config, output)?;
-        Ok(())
-    })?;
-    let overlap = match result.overlap {
-        Some(overlap) => object([("ratio", overlap.ratio.into()), ("tokenAdvantage", overlap.token_advantage.into())])?,
-        None => JsValue::NULL,
-    };
-    object([
-        ("loss", result.loss.into()),
-        ("lossMin", result.loss_min.into()),
-        ("lossMax", result.loss_max.into()),
-        ("studentMass", spread(result.student_mass)?),
-        ("teacherMass", spread(result.teacher_mass)?),
-        ("overlap", overlap),
-        ("losses", R::array(&losses)),
-        ("grad", grad),
-    ])
+    let output = core::ForwardKlTopKOutput { losses: call.real(), grad: call.real() };
+    let input = core::ForwardKlTopKInput { log_probs, teacher_log_probs, k, ids };
+    let result = core::forward_kl_topk(call.batch, input, &config, output)?;
+    numbers(&[result.loss, result.loss_min, result.loss_max]);
+    numbers(&result.student_mass);
+    numbers(&result.teacher_mass);
+    match result.overlap {
+        Some(overlap) => numbers(&[1.0, overlap.ratio, overlap.token_advantage]),
+        None => js::put(0.0),
+    }
+    Ok(())
 }
 
-fn topk_jsd<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (aggregate, weights, k) = (nested_aggregate(config, TOKEN_MEAN)?, weights::<R>(input)?, k(input)?);
-    let (config, mut loss) = (config::topk_jsd(config, aggregate.view()?)?, 0.0);
-    let inputs = arrays::<R, 2>(input, ["logProbs", "teacherLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::First, &mut |batch, [log_probs, teacher_log_probs], [grad]| {
-        let input = core::TopKInput { log_probs, teacher_log_probs, k, weights: weights.as_deref() };
-        loss = core::topk_jsd(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([("loss", loss.into()), ("grad", grad)])
+fn topk_jsd(call: &mut Call<'_>) -> Result {
+    let config = core::TopKJsdConfig::read(call);
+    let input = core::TopKInput {
+        log_probs: call.real(),
+        teacher_log_probs: call.real(),
+        k: size(),
+        weights: call.optional_real(),
+    };
+    js::put(core::topk_jsd(call.batch, input, &config, call.real())?);
+    Ok(())
 }
 
-fn mixed_kl_topk<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (aggregate, k, len) = (nested_aggregate(config, TOKEN_MEAN)?, k(input)?, slots(batch)?);
-    let (config, mut loss) = (config::mixed_kl_topk(config, aggregate.view()?)?, 0.0);
-    let entropies = match Fields::input("input", input)?.optional_array::<R>("entropies")? {
-        Some(entropies) => entropies,
+fn mixed_kl_topk(call: &mut Call<'_>) -> Result {
+    let config = core::MixedKlConfig::read(call);
+    let (log_probs, teacher_log_probs, k, entropies) = (call.real(), call.real(), size(), call.optional_real());
+    let (grad, grad_entropies) = (call.real(), call.real());
+    let none: Vec<Either> = match entropies {
         // not read where the student's entries are scaled
-        None if config.outside == core::OutsideTopK::Renormalize => zeros(len)?,
-        None => Vec::new(),
+        None if config.outside == core::OutsideTopK::Renormalize => zeros(grad_entropies.len()),
+        _ => Vec::new(),
     };
-    let mut grad_entropies: Vec<R> = zeros(len)?;
-    let inputs = arrays::<R, 2>(input, ["logProbs", "teacherLogProbs"])?;
-    let [grad] = call(batch, inputs, Size::First, &mut |batch, [log_probs, teacher_log_probs], [grad]| {
-        let input = core::MixedKlInput { log_probs, teacher_log_probs, k, entropies: &entropies };
-        let output = core::MixedKlOutput { grad, grad_entropies: &mut grad_entropies };
-        loss = core::mixed_kl_topk(batch, input, &config, output)?;
-        Ok(())
-    })?;
-    object([("loss", loss.into()), ("grad", grad), ("gradEntropies", R::array(&grad_entropies))])
+    let input = core::MixedKlInput { log_probs, teacher_log_probs, k, entropies: entropies.unwrap_or(none.as_slice()) };
+    js::put(core::mixed_kl_topk(call.batch, input, &config, core::MixedKlOutput { grad, grad_entropies })?);
+    Ok(())
 }
 
-fn generalized_jsd<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (aggregate, weights) = (nested_aggregate(config, TOKEN_MEAN)?, weights::<R>(input)?);
-    let (config, vocab) = (config::jsd(config, aggregate.view()?)?, crate::policy::vocab(input)?);
-    let mut loss = 0.0;
-    let inputs = arrays::<R, 2>(input, ["logits", "teacherLogits"])?;
-    let [grad] = call(batch, inputs, Size::First, &mut |batch, [logits, teacher_logits], [grad]| {
-        let input = core::JsdInput { logits, teacher_logits, vocab, weights: weights.as_deref() };
-        loss = core::generalized_jsd(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([("loss", loss.into()), ("gradLogits", grad)])
+fn generalized_jsd(call: &mut Call<'_>) -> Result {
+    let config = core::JsdConfig::read(call);
+    let input = core::JsdInput {
+        logits: call.real(),
+        teacher_logits: call.real(),
+        vocab: size(),
+        weights: call.optional_real(),
+    };
+    js::put(core::generalized_jsd(call.batch, input, &config, call.real())?);
+    Ok(())
 }
 
-fn bypass_loss<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let fields = Fields::config("config", config, &["weights", "rejection", "form", "policy", "divisor"])?;
-    let (rollout, policy) = (fields.get("weights")?, fields.get("policy")?);
-    let rollout = if rollout.is_undefined() { None } else { Some(config::rollout(&rollout)?) };
-    let (criteria, divisor) = config::rejection(&fields.get("rejection")?)?;
-    let aggregate = nested_aggregate(&policy, TOKEN_MEAN)?;
-    let form = match fields.chosen("form", &["ppo-clip", "reinforce"])? {
-        Some(1) => core::BypassForm::Reinforce(config::reinforce(&policy, aggregate.view()?)?),
-        _ => core::BypassForm::PpoClip(config::ppo(&policy, aggregate.view()?)?),
+fn bypass_loss(call: &mut Call<'_>) -> Result {
+    let rollout = present().then(read);
+    let (criteria, divisor) = (config::criteria(), read());
+    let form = match js::index(0) {
+        1 => core::BypassForm::Reinforce(core::ReinforceConfig::read(call)),
+        _ => core::BypassForm::PpoClip(core::PpoConfig::read(call)),
     };
-    let config = core::BypassConfig {
-        weights: rollout,
-        rejection: RejectionConfig { criteria: &criteria, divisor },
-        form,
-        divisor: fields.choice_or("divisor", tokenwise::Divisor::default())?,
+    let rejection = RejectionConfig { criteria: &criteria, divisor };
+    let config = core::BypassConfig { weights: rollout, rejection, form, divisor: read() };
+    let input = core::PolicyLossInput {
+        log_probs: call.real(),
+        old_log_probs: call.real(),
+        advantages: call.real(),
+        weights: None,
     };
-    let len = slots(batch)?;
-    let (mut weights, mut keep): (Vec<R>, Vec<bool>) = (zeros(len)?, zeros(len)?);
-    let (mut per_criterion, mut result) = (zeros(criteria.len())?, None);
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "advantages"])?;
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [log_probs, old_log_probs, advantages], [grad]| {
-        let input = core::PolicyLossInput { log_probs, old_log_probs, advantages, weights: None };
-        let output =
-            core::BypassOutput { weights: &mut weights, keep: &mut keep, per_criterion: &mut per_criterion, grad };
-        result = Some(core::bypass_loss(batch, input, &config, output)?);
-        Ok(())
-    })?;
-    let policy = result.map(|result| result.policy).unwrap_or_default();
-    let of_weights = result.and_then(|result| result.weights);
-    let of_rejection = result.and_then(|result| result.rejection);
-    let metrics = numbers(
-        result
-            .iter()
-            .flat_map(|result| result.mismatch.entries())
-            .chain(of_weights.iter().flat_map(|metrics| metrics.entries()))
-            .chain(per_criterion.iter().flat_map(CriterionMetrics::entries))
-            .chain(of_rejection.iter().flat_map(RejectionTotals::entries)),
-    )?;
-    object([
-        ("loss", policy.loss.into()),
-        ("clipFraction", policy.clip_fraction.into()),
-        ("clipFractionLower", policy.clip_fraction_lower.into()),
-        ("kl", policy.kl.into()),
-        ("metrics", metrics),
-        ("weights", R::array(&weights)),
-        ("keep", flag_array(&keep)),
-        ("grad", grad),
-    ])
+    let mut per_criterion: Vec<CriterionMetrics> = zeros(criteria.len());
+    let output = core::BypassOutput {
+        weights: call.real(),
+        keep: call.flags(),
+        per_criterion: &mut per_criterion,
+        grad: call.real(),
+    };
+    let result = core::bypass_loss(call.batch, input, &config, output)?;
+    let policy = result.policy;
+    numbers(&[policy.loss, policy.clip_fraction, policy.clip_fraction_lower, policy.kl]);
+    entries(result.mismatch.entries().into_iter());
+    if let Some(weights) = result.weights {
+        entries(weights.entries());
+    }
+    entries(per_criterion.iter().flat_map(CriterionMetrics::entries));
+    entries(result.rejection.iter().flat_map(RejectionTotals::entries));
+    Ok(())
 }

@@ -1,129 +1,80 @@
 //! The dual game: its token weights, what they are made of, and the loss.
 
-use alloc::vec::Vec;
-
-use tokenwise::loss::{
-    self as core, DualGameInput, DualGameLoss, PolicyLossInput, StructuralInput, TokenWeight, TokenWeightInput,
-    TrieInput, TrieScratch,
+use tokenwise::{
+    loss::{self as core, DualGameInput, StructuralInput, TokenWeight, TokenWeightInput, TrieInput, TrieScratch},
+    Either,
 };
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
+use super::policy;
 use crate::{
-    array::{zeros, Real},
-    batch::OwnedGroups,
-    call::{array, arrays, call, call_one, Size},
-    config::{self, nested_aggregate, TOKEN_MEAN},
+    call::{zeros, Call},
     error::Result,
     export::export,
-    object::{object, Choice, Fields},
+    js,
+    put::numbers,
+    read::{read, ReadLoss as _},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("dual_game.ts");
 
+declare!("choice TokenWeight |plain|kl-gated|structural");
+
 export! {
     #[cfg(feature = "full")]
     REST = 16;
-    token_weights(batch, input) => tokenWeights, tokenWeightsF64;
-    advantage_jump(batch, advantages) => advantageJump, advantageJumpF64;
-    structural_weights(batch, input, config) => structuralWeights, structuralWeightsF64;
-    trie_complexity(batch, groups, input, config) => trieComplexity, trieComplexityF64;
-    dual_game(batch, input, config) => dualGame, dualGameF64;
+    token_weights(batch:batch, input{weight:token_weight, ref_log_probs?, log_probs, advantages}) -> (:T)
+        => tokenWeights, tokenWeightsF64;
+    advantage_jump(batch:batch, advantages) -> (:T) => advantageJump, advantageJumpF64;
+    structural_weights(batch:batch, input{log_probs, advantages, complexity}, config:StructuralConfig) -> (:T)
+        => structuralWeights, structuralWeightsF64;
+    trie_complexity(batch:batch, groups:groups, input{tokens:words, rewards}, config:TrieConfig) -> (:T)
+        => trieComplexity, trieComplexityF64;
+    dual_game(
+        batch:batch, input{weight:token_weight, ref_log_probs?, log_probs, old_log_probs, advantages, weights?},
+        config:DualGameConfig) -> (loss, clip_fraction, clip_fraction_upper, clip_fraction_lower, kl, grad:T)
+        => dualGame, dualGameF64;
 }
 
-/// A token weight, its slice apart.
-#[derive(Clone, Copy)]
-enum Kind {
-    Plain,
-    KlGated,
-    Structural,
-}
-
-impl Choice for Kind {
-    const NAMES: &'static [&'static str] = &["plain", "kl-gated", "structural"];
-    const VALUES: &'static [Self] = &[Self::Plain, Self::KlGated, Self::Structural];
-}
-
-/// The fields of an input that the weight is made of: `weight`, `structural` and `refLogProbs`.
-pub(crate) struct OwnedWeight<R> {
-    kind: Kind,
-    given: Vec<R>,
-    pub(crate) reference: Option<Vec<R>>,
-}
-
-impl<R: Real> OwnedWeight<R> {
-    pub(crate) fn read(input: &JsValue) -> Result<Self> {
-        let fields = Fields::input("input", input)?;
-        let kind = fields.choice_or("weight", Kind::Plain)?;
-        let given = if let Kind::Structural = kind { fields.array("structural")? } else { Vec::new() };
-        Ok(Self { kind, given, reference: fields.optional_array("refLogProbs")? })
-    }
-
-    pub(crate) fn view(&self) -> TokenWeight<'_, R> {
-        match self.kind {
-            Kind::Plain => TokenWeight::Plain,
-            Kind::KlGated => TokenWeight::KlGated,
-            Kind::Structural => TokenWeight::Structural(&self.given),
-        }
+/// The fields of an input that the weight is made of: `weight`, with `structural` where it asks for that.
+pub(crate) fn token_weight<'a>(call: &mut Call<'a>) -> TokenWeight<'a, Either> {
+    match js::index(0) {
+        0 => TokenWeight::Plain,
+        1 => TokenWeight::KlGated,
+        _ => TokenWeight::Structural(call.real()),
     }
 }
 
-fn token_weights<R: Real>(batch: &JsValue, input: &JsValue) -> Result<JsValue> {
-    let weight = OwnedWeight::<R>::read(input)?;
-    let inputs = arrays::<R, 2>(input, ["logProbs", "advantages"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [log_probs, advantages], [out]| {
-        let ref_log_probs = weight.reference.as_deref();
-        core::token_weights(
-            batch,
-            TokenWeightInput { log_probs, ref_log_probs, advantages, weight: weight.view() },
-            out,
-        )
-    })
+fn token_weights(call: &mut Call<'_>) -> Result {
+    let (weight, ref_log_probs) = (token_weight(call), call.optional_real());
+    let input = TokenWeightInput { log_probs: call.real(), ref_log_probs, advantages: call.real(), weight };
+    core::token_weights(call.batch, input, call.real())
 }
 
-fn advantage_jump<R: Real>(batch: &JsValue, advantages: &JsValue) -> Result<JsValue> {
-    call_one::<R, 1>(batch, array("advantages", advantages)?, Size::Tokens, &mut |batch, [advantages], [out]| {
-        core::advantage_jump(batch, advantages, out)
-    })
+fn advantage_jump(call: &mut Call<'_>) -> Result {
+    let advantages = call.real();
+    core::advantage_jump(call.batch, advantages, call.real())
 }
 
-fn structural_weights<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let config = config::structural(config)?;
-    let inputs = arrays::<R, 3>(input, ["logProbs", "advantages", "complexity"])?;
-    call_one(batch, inputs, Size::Tokens, &mut |batch, [log_probs, advantages, complexity], [out]| {
-        core::structural_weights(batch, StructuralInput { log_probs, advantages, complexity }, &config, out)
-    })
+fn structural_weights(call: &mut Call<'_>) -> Result {
+    let config = read();
+    let input = StructuralInput { log_probs: call.real(), advantages: call.real(), complexity: call.real() };
+    core::structural_weights(call.batch, input, &config, call.real())
 }
 
-fn trie_complexity<R: Real>(batch: &JsValue, groups: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let (groups, config) = (OwnedGroups::read("groups", groups)?, config::trie(config)?);
-    let groups = groups.view()?;
-    let tokens = Fields::input("input", input)?.array::<u32>("tokens")?;
-    let mut scratch: Vec<TrieScratch> = zeros(groups.sequences())?;
-    call_one(batch, arrays::<R, 1>(input, ["rewards"])?, Size::Tokens, &mut |batch, [rewards], [out]| {
-        core::trie_complexity(batch, &groups, TrieInput { tokens: &tokens, rewards }, &config, &mut scratch, out)
-    })
+fn trie_complexity(call: &mut Call<'_>) -> Result {
+    let (config, input) = (read(), TrieInput { tokens: call.words(), rewards: call.real() });
+    let groups = call.groups()?;
+    let mut scratch = zeros::<TrieScratch>(groups.sequences());
+    core::trie_complexity(call.batch, &groups, input, &config, &mut scratch, call.real())
 }
 
-fn dual_game<R: Real>(batch: &JsValue, input: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let aggregate = nested_aggregate(config, TOKEN_MEAN)?;
-    let config = config::dual_game(config, aggregate.view()?)?;
-    let weight = OwnedWeight::<R>::read(input)?;
-    let weights = Fields::input("input", input)?.optional_array::<R>("weights")?;
-    let inputs = arrays::<R, 3>(input, ["logProbs", "oldLogProbs", "advantages"])?;
-    let mut result = DualGameLoss::default();
-    let [grad] = call(batch, inputs, Size::Tokens, &mut |batch, [log_probs, old_log_probs, advantages], [grad]| {
-        let policy = PolicyLossInput { log_probs, old_log_probs, advantages, weights: weights.as_deref() };
-        let input = DualGameInput { policy, ref_log_probs: weight.reference.as_deref(), weight: weight.view() };
-        result = core::dual_game(batch, input, &config, grad)?;
-        Ok(())
-    })?;
-    object([
-        ("loss", result.loss.into()),
-        ("clipFraction", result.clip_fraction.into()),
-        ("clipFractionUpper", result.clip_fraction_upper.into()),
-        ("clipFractionLower", result.clip_fraction_lower.into()),
-        ("kl", result.kl.into()),
-        ("grad", grad),
-    ])
+fn dual_game(call: &mut Call<'_>) -> Result {
+    let config = core::DualGameConfig::read(call);
+    let (weight, ref_log_probs) = (token_weight(call), call.optional_real());
+    let input = DualGameInput { policy: policy::input(call), ref_log_probs, weight };
+    let result = core::dual_game(call.batch, input, &config, call.real())?;
+    numbers(&[result.loss, result.clip_fraction, result.clip_fraction_upper, result.clip_fraction_lower, result.kl]);
+    Ok(())
 }

@@ -1,15 +1,15 @@
 //! How values and weights are distributed: over the batch, over each sequence.
 
 use tokenwise::metric as core;
-use wasm_bindgen::{prelude::wasm_bindgen, JsValue};
+use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    array::Real,
-    call::{array, arrays, call_one, measure, Size},
-    config,
+    call::Call,
     error::Result,
     export::export,
-    object::{number, numbers, Fields},
+    js,
+    put::entries,
+    read::{number, read},
 };
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -18,67 +18,51 @@ const TYPES: &str = include_str!("distribution.ts");
 export! {
     #[cfg(feature = "full")]
     REST = 19;
-    effective_sample_size(batch, weights) => effectiveSampleSize, effectiveSampleSizeF64;
-    quantile(batch, values, level) => quantile, quantileF64;
-    row_sums(batch, values) => rowSums, rowSumsF64;
-    row_means(batch, values, config) => rowMeans, rowMeansF64;
-    row_normalize(batch, values, floor) => rowNormalize, rowNormalizeF64;
-    variance_proxy(batch, input, gradient_norm, config) => varianceProxy, varianceProxyF64;
+    effective_sample_size(batch:batch, weights) -> () => effectiveSampleSize, effectiveSampleSizeF64;
+    quantile(batch:batch, values, level:number) -> () => quantile, quantileF64;
+    row_sums(batch:batch, values) -> (:S) => rowSums, rowSumsF64;
+    row_means(batch:batch, values, config:DivisorOnly) -> (:S) => rowMeans, rowMeansF64;
+    row_normalize(batch:batch, values, floor:number) -> (:T) => rowNormalize, rowNormalizeF64;
+    variance_proxy(
+        batch:batch, input{old_log_probs, sum_pi_squared, advantages, weights?}, gradient_norm:number,
+        config:DivisorOnly) -> (*) => varianceProxy, varianceProxyF64;
 }
 
-fn effective_sample_size<R: Real>(batch: &JsValue, weights: &JsValue) -> Result<JsValue> {
-    let mut size = 0.0;
-    measure(batch, array::<R>("weights", weights)?, &mut |batch, [weights], []| {
-        size = core::effective_sample_size(batch, weights)?;
-        Ok(())
-    })?;
-    Ok(size.into())
+fn effective_sample_size(call: &mut Call<'_>) -> Result {
+    let weights = call.real();
+    js::put(core::effective_sample_size(call.batch, weights)?);
+    Ok(())
 }
 
-fn quantile<R: Real>(batch: &JsValue, values: &JsValue, level: &JsValue) -> Result<JsValue> {
-    let (level, mut quantile) = (number("level", level)?, 0.0);
-    measure(batch, array::<R>("values", values)?, &mut |batch, [values], []| {
-        quantile = core::quantile(batch, values, level)?;
-        Ok(())
-    })?;
-    Ok(quantile.into())
+fn quantile(call: &mut Call<'_>) -> Result {
+    let (level, values) = (number(), call.real());
+    js::put(core::quantile(call.batch, values, level)?);
+    Ok(())
 }
 
-fn row_sums<R: Real>(batch: &JsValue, values: &JsValue) -> Result<JsValue> {
-    call_one::<R, 1>(batch, array("values", values)?, Size::Sequences, &mut |batch, [values], [out]| {
-        core::row_sums(batch, values, out)
-    })
+fn row_sums(call: &mut Call<'_>) -> Result {
+    let values = call.real();
+    core::row_sums(call.batch, values, call.real())
 }
 
-fn row_means<R: Real>(batch: &JsValue, values: &JsValue, config: &JsValue) -> Result<JsValue> {
-    let divisor = config::divisor(config)?;
-    call_one::<R, 1>(batch, array("values", values)?, Size::Sequences, &mut |batch, [values], [out]| {
-        core::row_means(batch, values, divisor, out)
-    })
+fn row_means(call: &mut Call<'_>) -> Result {
+    let (divisor, values) = (read(), call.real());
+    core::row_means(call.batch, values, divisor, call.real())
 }
 
-fn row_normalize<R: Real>(batch: &JsValue, values: &JsValue, floor: &JsValue) -> Result<JsValue> {
-    let floor = number("floor", floor)?;
-    call_one::<R, 1>(batch, array("values", values)?, Size::Tokens, &mut |batch, [values], [out]| {
-        core::row_normalize(batch, values, floor, out)
-    })
+fn row_normalize(call: &mut Call<'_>) -> Result {
+    let (floor, values) = (number(), call.real());
+    core::row_normalize(call.batch, values, floor, call.real())
 }
 
-fn variance_proxy<R: Real>(
-    batch: &JsValue,
-    input: &JsValue,
-    gradient_norm: &JsValue,
-    config: &JsValue,
-) -> Result<JsValue> {
-    let (norm, divisor) = (number("gradientNorm", gradient_norm)?, config::divisor(config)?);
-    let weights = Fields::input("input", input)?.optional_array::<R>("weights")?;
-    let inputs = arrays::<R, 3>(input, ["oldLogProbs", "sumPiSquared", "advantages"])?;
-    let mut proxy = core::VarianceProxy::default();
-    measure(batch, inputs, &mut |batch, [old_log_probs, sum_pi_squared, advantages], []| {
-        let weights = weights.as_deref();
-        let input = core::VarianceProxyInput { old_log_probs, sum_pi_squared, advantages, weights };
-        proxy = core::variance_proxy(batch, input, norm, divisor)?;
-        Ok(())
-    })?;
-    numbers(proxy.entries().into_iter())
+fn variance_proxy(call: &mut Call<'_>) -> Result {
+    let (divisor, norm) = (read(), number());
+    let input = core::VarianceProxyInput {
+        old_log_probs: call.real(),
+        sum_pi_squared: call.real(),
+        advantages: call.real(),
+        weights: call.optional_real(),
+    };
+    entries(core::variance_proxy(call.batch, input, norm, divisor)?.entries().into_iter());
+    Ok(())
 }
