@@ -62,6 +62,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Number of sequences.
+    #[cfg_attr(compact, inline(never))]
     pub const fn sequences(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, .. } => batch,
@@ -70,6 +71,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Number of token slots, kept or not.
+    #[cfg_attr(compact, inline(never))]
     pub const fn tokens(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, len } => batch * len,
@@ -179,12 +181,20 @@ impl<'a> Batch<'a> {
 
     /// The sequences in order.
     #[inline]
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let (layout, keep) = (self.layout, self.mask.0);
-        (0..layout.sequences()).map(move |sequence| {
-            let (start, len) = layout.row(sequence);
-            Row { start, keep: &keep[start..start + len] }
-        })
+    pub(crate) fn rows<'b>(&'b self) -> impl Iterator<Item = Row<'a>> + 'b {
+        // a copy, so that its numbers are known not to change on the way, or a pointer, which takes less code
+        #[cfg(not(compact))]
+        let batch = *self;
+        #[cfg(compact)]
+        let batch = self;
+        (0..self.sequences()).map(move |sequence| batch.row(sequence))
+    }
+
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
+    fn row(&self, sequence: usize) -> Row<'a> {
+        let (start, len) = self.layout.row(sequence);
+        Row { start, keep: &self.mask.0[start..start + len] }
     }
 }
 

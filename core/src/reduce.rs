@@ -10,6 +10,7 @@
 //!
 //! Dropped slots add `+0`, so padding on the right changes no bit: padded and packed agree.
 
+#[cfg(not(compact))]
 use core::array;
 
 use crate::{layout::Row, real::Real};
@@ -48,7 +49,8 @@ impl Sum {
     }
 
     /// The sum; ±inf and NaN pass through.
-    #[inline]
+    #[cfg_attr(not(compact), inline)]
+    #[cfg_attr(compact, inline(never))]
     pub(crate) fn value(self) -> f64 {
         if self.total.is_finite() {
             self.total + self.lost
@@ -68,7 +70,8 @@ fn magnitude(x: f64) -> f64 {
 }
 
 /// Adds the lanes as a fixed tree.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
 pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
     let mut width = LANES / 2;
     while width > 0 {
@@ -97,7 +100,7 @@ pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: 
 /// `f64`. They are summed in `f64` all the same.
 ///
 /// The loop over a chunk is a plain one, without masks, sums, branches or bounds to check: the form that compilers vectorise.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -157,7 +160,7 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 }
 
 /// The same sums in the same order by the engine that exists once.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -168,15 +171,17 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     let mut sums = [0.0; SUMS];
     small::fold_row(row, &inputs, &mut outputs, &mut sums, &|slot: &mut small::Slot<R>| {
         const { assert!(INS <= small::MOST && OUTS <= small::MOST && SUMS <= small::MOST) };
-        let (out, terms) = token(array::from_fn(|i| slot.inputs[i]));
-        (0..OUTS).for_each(|o| slot.outputs[o] = out[o]);
-        (0..SUMS).for_each(|s| slot.terms[s] = terms[s].widen());
+        if let Some(&inputs) = slot.inputs.first_chunk::<INS>() {
+            let (out, terms) = token(inputs);
+            slot.outputs.iter_mut().zip(out).for_each(|(to, out)| *to = out);
+            slot.terms.iter_mut().zip(terms).for_each(|(to, term)| *to = term.widen());
+        }
     });
     sums
 }
 
 /// The engine for modules that have to be small: formulas are called through a pointer, one token at a time.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 pub(crate) mod small {
     use super::{tree, Real, Row, Sum, BLOCK, LANES};
 
@@ -188,6 +193,12 @@ pub(crate) mod small {
         pub(crate) inputs: [R; MOST],
         pub(crate) outputs: [R; MOST],
         pub(crate) terms: [f64; MOST],
+    }
+
+    impl<R: Real> Slot<R> {
+        pub(crate) fn new() -> Self {
+            Self { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST], terms: [0.0; MOST] }
+        }
     }
 
     /// A formula. Not `Fn`: its tables would hold three functions for every formula, two of them unused.
@@ -209,7 +220,7 @@ pub(crate) mod small {
         sums: &mut [f64],
         token: &dyn Token<R>,
     ) {
-        let mut slot = Slot { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST], terms: [0.0; MOST] };
+        let mut slot = Slot::new();
         let (mut totals, mut lanes) = ([Sum::ZERO; MOST], [[0.0; LANES]; MOST]);
         for (index, &keep) in row.keep.iter().enumerate() {
             if keep {
@@ -238,7 +249,7 @@ pub(crate) mod small {
 }
 
 /// What is kept of `from`, and 0 elsewhere.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
     for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
@@ -247,7 +258,7 @@ fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
 }
 
 /// Dropped and missing slots add +0, which changes no lane: none is ever −0.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     for (term, &keep) in terms.iter_mut().zip(keep) {
@@ -256,7 +267,7 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     terms[keep.len()..].fill(R::zero());
 }
 
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     let mut sums = *lanes;

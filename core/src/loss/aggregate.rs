@@ -268,13 +268,17 @@ impl Plan<'_> {
 
     /// Each sequence with the weight of its kept tokens.
     #[inline(always)]
-    pub(crate) fn rows<'b>(&'b self, batch: &Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+    pub(crate) fn rows<'b>(&'b self, batch: &'b Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         self.rows_from(batch, 0)
     }
 
     /// As [`Self::rows`] for a part that begins with sequence `first` of the whole batch.
     #[inline(always)]
-    pub(crate) fn rows_from<'b>(&'b self, part: &Batch<'b>, first: usize) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+    pub(crate) fn rows_from<'b>(
+        &'b self,
+        part: &'b Batch<'b>,
+        first: usize,
+    ) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         let mut prompts = match &self.per {
             Per::Prompt { groups, .. } => Some(groups.ids().skip(first)),
             _ => None,

@@ -2,6 +2,7 @@ use crate::{
     error::{check_config, check_len, refused, Error, Result},
     groups::Groups,
     layout::Batch,
+    order::sort,
     real::Real,
     reduce::{map_row, Sum},
 };
@@ -148,7 +149,7 @@ pub fn trie_complexity<R: Real>(
             entry.token = kept.then(|| input.tokens[start + t]);
         }
         // scores within a branch ascend, so that its sum does not depend on the order of the sequences
-        scratch.sort_unstable_by(|a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
+        sort(scratch, |a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
         let mut begin = 0;
         while begin < scratch.len() {
             let first = scratch[begin];

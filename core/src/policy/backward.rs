@@ -121,7 +121,7 @@ multiversion! { avx512:
                 // written so that NaN goes on, and −inf · 0 does not become NaN
                 if p == L::Compute::zero() { L::Compute::zero() } else { -p * (g + h * (distance - mean_distance)) }
             };
-            if row.near {
+            if row.near && !L::Compute::COMPACT {
                 for (grad, logit) in grad.iter_mut().zip(logits) {
                     let distance = logit.load() * scale - row.max;
                     *grad = slope(distance, distance.own_exp_near());
