@@ -71,6 +71,7 @@ impl RejectionOption {
     ];
 
     /// verl's name: `token_k1` … `seq_max_k3`.
+    #[cfg_attr(compact, inline(never))]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TokenK1 => "token_k1",

@@ -2,6 +2,7 @@ use crate::{
     error::{check_len, refused, Error, Result},
     layout::Batch,
     math::sqrt,
+    metric::entries::Entries,
     real::Real,
     reduce::{map_row, Sum},
     rollout::{
@@ -78,34 +79,38 @@ impl Default for CriterionMetrics {
 impl CriterionMetrics {
     /// The keys as verl 0.9.1 logs them.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let values = [
-            Some(self.mean),
-            Some(self.max),
-            Some(self.min),
-            Some(self.fraction_high),
-            Some(self.fraction_low),
-            Some(self.std),
-            Some(self.seq_mean),
-            Some(self.seq_std),
-            Some(self.seq_max),
-            Some(self.seq_min),
-            Some(self.seq_max_deviation),
-            Some(self.seq_fraction_high),
-            self.seq_fraction_low,
-            Some(self.masked_fraction),
-            Some(self.seq_masked_fraction),
-        ];
-        keys(self.option).into_iter().zip(values).filter_map(|(key, value)| value.map(|value| (key, value)))
+        let keys = keys(self.option);
+        let mut list = Entries::new();
+        list.all(
+            &keys[..12],
+            &[
+                self.mean,
+                self.max,
+                self.min,
+                self.fraction_high,
+                self.fraction_low,
+                self.std,
+                self.seq_mean,
+                self.seq_std,
+                self.seq_max,
+                self.seq_min,
+                self.seq_max_deviation,
+                self.seq_fraction_high,
+            ],
+        );
+        list.add(keys[12], &self.seq_fraction_low);
+        list.all(&keys[13..], &[self.masked_fraction, self.seq_masked_fraction]);
+        list
     }
 }
 
-fn keys(option: RejectionOption) -> [&'static str; 15] {
+fn keys(option: RejectionOption) -> &'static [&'static str; 15] {
     macro_rules! named {
         ($name:literal) => {
             named!($name: "mean", "max", "min", "fraction_high", "fraction_low", "std", "seq_mean", "seq_std", "seq_max",
                 "seq_min", "seq_max_deviation", "seq_fraction_high", "seq_fraction_low", "masked_fraction", "seq_masked_fraction")
         };
-        ($name:literal: $($key:literal),*) => { [$(concat!("rollout_corr/rollout_rs_", $name, "_", $key)),*] };
+        ($name:literal: $($key:literal),*) => { &[$(concat!("rollout_corr/rollout_rs_", $name, "_", $key)),*] };
     }
     match option {
         RejectionOption::TokenK1 => named!("token_k1"),
