@@ -18,7 +18,7 @@ pub struct Difference<'a> {
     pub difference: f64,
     /// How many entries differ.
     pub count: usize,
-    conventions: &'a [Conventions; 2],
+    pub(super) conventions: &'a [Conventions; 2],
     /// One bit per convention.
     pub(super) causes: u64,
 }
@@ -35,9 +35,14 @@ pub struct Cause<'a> {
 impl<'a> Difference<'a> {
     /// The conventions that made it so.
     pub fn causes(&self) -> impl Iterator<Item = Cause<'a>> {
-        let (causes, [first, second]) = (self.causes, self.conventions);
-        let named = Convention::ALL.iter().filter(move |&&convention| causes & bit(convention) != 0);
-        named.map(move |&convention| Cause { convention, values: [first.of(convention), second.of(convention)] })
+        let [first, second] = self.conventions;
+        self.named().map(|convention| Cause { convention, values: [first.of(convention), second.of(convention)] })
+    }
+
+    /// Their names.
+    pub(super) fn named(&self) -> impl Iterator<Item = Convention> {
+        let causes = self.causes;
+        Convention::ALL.iter().copied().filter(move |&convention| causes & bit(convention) != 0)
     }
 }
 
