@@ -228,22 +228,22 @@ pub(crate) mod small {
                     *to = from[row.start + index];
                 }
                 token.at(&mut slot);
-                for (lanes, term) in lanes.iter_mut().zip(slot.terms).take(sums.len()) {
-                    lanes[index % LANES] += term;
+                for s in 0..sums.len() {
+                    lanes[s][index % LANES] += slot.terms[s];
                 }
             }
-            for (output, result) in outputs.iter_mut().zip(slot.outputs) {
-                output[row.start + index] = if keep { result } else { R::zero() };
+            for (o, output) in outputs.iter_mut().enumerate() {
+                output[row.start + index] = if keep { slot.outputs[o] } else { R::zero() };
             }
             if (index + 1) % BLOCK == 0 || index + 1 == row.keep.len() {
-                for (total, lanes) in totals.iter_mut().zip(&mut lanes).take(sums.len()) {
-                    total.add(tree(*lanes));
-                    *lanes = [0.0; LANES];
+                for s in 0..sums.len() {
+                    totals[s].add(tree(lanes[s]));
+                    lanes[s] = [0.0; LANES];
                 }
             }
         }
-        for (sum, total) in sums.iter_mut().zip(totals) {
-            *sum = total.value();
+        for (s, sum) in sums.iter_mut().enumerate() {
+            *sum = totals[s].value();
         }
     }
 }

@@ -174,7 +174,7 @@ impl CoMoments {
     }
 
     /// The moments of one sequence whose sums are known.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn of_row<R: Real>(row: &Row<'_>, x: &[R], y: &[R], sum_x: f64, sum_y: f64) -> Self {
         let count = row.kept();
         if count == 0 {

@@ -182,7 +182,7 @@ impl Rescale {
     }
 
     /// In f64: a mean far from 0 would cost f32 the digits that matter.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn of<R: Real>(self, x: R) -> R {
         R::narrow((x.widen() - self.mean) * self.inverse + self.back)
     }

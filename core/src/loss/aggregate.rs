@@ -267,13 +267,13 @@ impl Plan<'_> {
     }
 
     /// Each sequence with the weight of its kept tokens.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn rows<'b>(&'b self, batch: &'b Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         self.rows_from(batch, 0)
     }
 
     /// As [`Self::rows`] for a part that begins with sequence `first` of the whole batch.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn rows_from<'b>(
         &'b self,
         part: &'b Batch<'b>,

@@ -110,7 +110,7 @@ pub(crate) fn evaluate_any<R: Real, F: TokenLoss<R>>(
 }
 
 /// A rollout weight multiplies loss and gradient of its token; it is a constant.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [R; 4]) {
     let loss = token.loss * omega;
     let gradient = token.slope * omega * w;

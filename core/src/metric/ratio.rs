@@ -181,7 +181,7 @@ multiversion! {
 }
 
 /// How many tokens of a sequence the clip holds below, above, and by its second bound.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn held_of_row<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
     map_row(row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
         ([], held_token(exp(new - old), advantage, clip))
@@ -189,7 +189,7 @@ pub(crate) fn held_of_row<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip
 }
 
 /// The same of one ratio, as 0 or 1.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn held_token<R: Real>(ratio: R, advantage: R, clip: &Clip<R>) -> [f64; 3] {
     let token = clip.token(ratio, advantage);
     let count = |yes: bool| if yes { 1.0 } else { 0.0 };

@@ -147,7 +147,7 @@ pub fn rollout_weight_metrics<R: Real>(
 const SUMS: usize = 6;
 
 /// Σ ω, Σ ω̃, Σ ω̃², Σ w, and how many raw weights are above and below the band.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn row_sums<R: Real>(
     row: &Row<'_>,
     input: RolloutInput<'_, R>,

@@ -213,7 +213,7 @@ struct Formula<R> {
 
 impl<R: Real> Formula<R> {
     /// The loss of a token, and its estimate before the bound.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, new: R, old: R, teacher: R) -> (Token<R>, R) {
         let d = new - teacher;
         let estimate = kl_value(&self.kl, d);

@@ -68,7 +68,7 @@ impl Tally {
     }
 
     /// Takes in the kept tokens of a sequence, and gives their sum.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn add_row<R: Real>(&mut self, row: &Row<'_>, values: &[R]) -> f64 {
         let [sum] = map_row(row, [values], [], |[x]| ([], [x.widen()]));
         for (x, _) in row.of(values).iter().zip(row.keep).filter(|(_, &keep)| keep) {

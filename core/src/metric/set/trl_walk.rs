@@ -45,7 +45,7 @@ impl Shares {
 }
 
 /// What the clip does to the one ratio of a sequence; one without kept tokens has the ratio 1.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn held_sequence<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
     let Some(first) = row.keep.iter().position(|&keep| keep) else { return [0.0; 3] };
     let [sum] = map_row(row, [input.log_probs, input.old_log_probs], [], |[new, old]| ([], [(new - old).widen()]));
