@@ -96,6 +96,22 @@ pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: 
     fold_row(row, inputs, outputs, token)
 }
 
+/// The sum over the kept tokens of one sequence.
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
+pub(crate) fn sum_row<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
+    let [sum] = fold_row(row, [values], [], |[x]| ([], [x]));
+    sum
+}
+
+/// The sum of `x − y` over the kept tokens of one sequence.
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
+pub(crate) fn difference_row<R: Real>(row: &Row<'_>, x: &[R], y: &[R]) -> f64 {
+    let [sum] = map_row(row, [x, y], [], |[x, y]| ([], [(x - y).widen()]));
+    sum
+}
+
 /// As [`map_row`], with terms of a type of their own: with those of `R` the lanes of an `f32` formula are twice as many as with
 /// `f64`. They are summed in `f64` all the same.
 ///

@@ -3,7 +3,7 @@ use crate::{
     layout::Batch,
     parallel::{in_order, Each},
     real::Real,
-    reduce::{fold_row, map_row},
+    reduce::{map_row, sum_row},
     simd::multiversion,
 };
 
@@ -93,7 +93,7 @@ multiversion! { avx512:
 multiversion! { avx512:
     fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], report: &mut dyn FnMut(f64)) -> () {
         for row in batch.rows() {
-            let [sum] = fold_row(&row, [rewards], [], |[x]| ([], [x]));
+            let sum = sum_row(&row, rewards);
             report(sum);
         }
     }
