@@ -68,14 +68,12 @@ impl CompareConfig<'_> {
     }
 
     /// Conventions with the numbers that both sides are given.
-    fn given(&self, conventions: Conventions) -> Conventions {
-        Conventions {
-            lambda: self.lambda.unwrap_or(conventions.lambda),
-            kl_reward_beta: self.beta.unwrap_or(conventions.kl_reward_beta),
-            dual_clip_bound: self.dual_clip.or(conventions.dual_clip_bound),
-            value_clip: self.value_clip.or(conventions.value_clip),
-            ..conventions
-        }
+    fn given(&self, mut conventions: Conventions) -> Conventions {
+        conventions.lambda = self.lambda.unwrap_or(conventions.lambda);
+        conventions.kl_reward_beta = self.beta.unwrap_or(conventions.kl_reward_beta);
+        conventions.dual_clip_bound = self.dual_clip.or(conventions.dual_clip_bound);
+        conventions.value_clip = self.value_clip.or(conventions.value_clip);
+        conventions
     }
 }
 
