@@ -214,13 +214,13 @@ pub(crate) struct Row<'a> {
 
 impl Row<'_> {
     /// Its part of a per-token slice.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn of<'b, T>(&self, tokens: &'b [T]) -> &'b [T] {
         &tokens[self.start..self.start + self.keep.len()]
     }
 
     /// Its part of a per-token output.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn of_mut<'b, T>(&self, tokens: &'b mut [T]) -> &'b mut [T] {
         &mut tokens[self.start..self.start + self.keep.len()]
     }
