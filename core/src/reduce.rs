@@ -99,7 +99,7 @@ pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: 
 /// The sum over the kept tokens of one sequence.
 #[cfg_attr(not(compact), inline(always))]
 #[cfg_attr(compact, inline(never))]
-pub(crate) fn sum_row<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
+pub(crate) fn row_total<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
     let [sum] = fold_row(row, [values], [], |[x]| ([], [x]));
     sum
 }
@@ -107,7 +107,7 @@ pub(crate) fn sum_row<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
 /// The sum of `x − y` over the kept tokens of one sequence.
 #[cfg_attr(not(compact), inline(always))]
 #[cfg_attr(compact, inline(never))]
-pub(crate) fn difference_row<R: Real>(row: &Row<'_>, x: &[R], y: &[R]) -> f64 {
+pub(crate) fn row_difference<R: Real>(row: &Row<'_>, x: &[R], y: &[R]) -> f64 {
     let [sum] = map_row(row, [x, y], [], |[x, y]| ([], [(x - y).widen()]));
     sum
 }

@@ -6,7 +6,7 @@ use crate::{
     math::sqrt,
     parallel::{in_order, Each, Part},
     real::Real,
-    reduce::{fold_row, map_row, sum_row, Sum},
+    reduce::{fold_row, map_row, row_total, Sum},
     simd::multiversion,
 };
 
@@ -266,7 +266,7 @@ multiversion! { avx512:
     /// As [`co_moments`] for a single quantity; both moments are its own.
     fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
         for row in batch.rows() {
-            let sum = sum_row(&row, x);
+            let sum = row_total(&row, x);
             let count = row.kept();
             let mean = sum / count.max(1) as f64;
             let [m2] = map_row(&row, [x], [], |[x]| ([], [(x.widen() - mean) * (x.widen() - mean)]));

@@ -7,7 +7,7 @@ use crate::{
     layout::{Batch, Row},
     math::exp,
     real::Real,
-    reduce::{difference_row, map_row},
+    reduce::{map_row, row_difference},
     simd::multiversion,
 };
 
@@ -167,7 +167,7 @@ pub fn kl_importance_weighted_gradient<R: Real>(
 /// The one weight of a sequence.
 #[cfg_attr(not(compact), inline(always))]
 fn sequence_weight<R: Real>(row: &Row<'_>, log_probs: &[R], old_log_probs: &[R]) -> R {
-    let sum = difference_row(row, log_probs, old_log_probs);
+    let sum = row_difference(row, log_probs, old_log_probs);
     exp(R::narrow(sum / row.kept().max(1) as f64))
 }
 

@@ -4,7 +4,7 @@ use crate::{
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
-    reduce::{difference_row, sum_row, Sum},
+    reduce::{row_difference, row_total, Sum},
     statistics::Moments,
 };
 
@@ -74,14 +74,14 @@ pub fn gvpo<R: Real>(
     if let Some(lonely) = scratch.iter().find(|moments| moments.count == 1) {
         return refused(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
     }
-    let log_ratio = |row: &Row<'_>| config.beta * difference_row(row, input.log_probs, input.old_log_probs);
+    let log_ratio = |row: &Row<'_>| config.beta * row_difference(row, input.log_probs, input.old_log_probs);
     for (row, group) in batch.rows().zip(groups.ids()) {
         scratch[group].mean += log_ratio(&row) / scratch[group].count as f64;
     }
     let mut loss = Sum::default();
     for (row, group) in batch.rows().zip(groups.ids()) {
         let moments = scratch[group];
-        let advantages = sum_row(&row, input.advantages);
+        let advantages = row_total(&row, input.advantages);
         let error = log_ratio(&row) - moments.mean - advantages / row.kept().max(1) as f64;
         let others = (moments.count - 1) as f64;
         loss.add(0.5 * error * error / others);

@@ -4,7 +4,7 @@ use crate::{
     layout::Batch,
     order::sort,
     real::Real,
-    reduce::{sum_row, Sum},
+    reduce::{row_total, Sum},
 };
 
 /// What [`trie_complexity`] reads.
@@ -138,7 +138,7 @@ pub fn trie_complexity<R: Real>(
     out.fill(R::zero());
     let mut longest = 0;
     for (((sequence, row), group), entry) in batch.rows().enumerate().zip(groups.ids()).zip(scratch.iter_mut()) {
-        let score = sum_row(&row, input.rewards);
+        let score = row_total(&row, input.rewards);
         *entry = TrieScratch { score, group, sequence, ..Default::default() };
         longest = longest.max(row.last_kept().map_or(0, |last| last + 1));
     }

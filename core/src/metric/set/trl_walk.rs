@@ -8,7 +8,7 @@ use crate::{
     math::exp,
     metric::{held_of_row, held_token, RatioInput},
     real::Real,
-    reduce::{difference_row, map_row, sum_row, Sum},
+    reduce::{map_row, row_difference, row_total, Sum},
     rollout::Extremes,
     simd::multiversion,
 };
@@ -48,7 +48,7 @@ impl Shares {
 #[cfg_attr(not(compact), inline(always))]
 fn held_sequence<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
     let Some(first) = row.keep.iter().position(|&keep| keep) else { return [0.0; 3] };
-    let sum = difference_row(row, input.log_probs, input.old_log_probs);
+    let sum = row_difference(row, input.log_probs, input.old_log_probs);
     held_token(exp(R::narrow(sum / row.kept() as f64)), row.of(input.advantages)[first], clip)
 }
 
@@ -74,7 +74,7 @@ multiversion! {
                 kl.add(sum);
             }
             if let Some(entropies) = input.entropies {
-                entropy.add(sum_row(&row, entropies));
+                entropy.add(row_total(&row, entropies));
             }
             if let Some(ratios) = ratios {
                 match config.level {
