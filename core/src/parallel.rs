@@ -44,8 +44,8 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
     #[cfg(feature = "rayon")]
     if let Some(parts) = threads::worth_splitting(batch, each) {
         let mut reports = vec![P::default(); batch.sequences()];
-        let task = threads::Task { batch, each, run: &run, tokens: batch.tokens().div_ceil(parts) };
-        task.split(0..batch.sequences(), outputs, &mut reports);
+        let rest = threads::Rest { rows: 0..batch.sequences(), outputs, reports: &mut reports };
+        threads::Task { batch, each, run: &run, tokens: batch.tokens().div_ceil(parts) }.share(rest);
         return reports.into_iter().for_each(combine);
     }
     let _ = each;
@@ -54,20 +54,28 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
 
 #[cfg(feature = "rayon")]
 mod threads {
-    use core::{array, ops::Range};
+    use core::{array, mem::take, ops::Range};
+    use std::sync::{Mutex, PoisonError};
 
     use super::{Batch, Each, Part, Real};
 
     /// Numbers that one thread should have to read: with fewer, waking the others costs more than they save.
     const PART: usize = 1 << 16;
     /// Parts a thread gets, so that one that is late has fewer.
-    const PARTS_EACH: usize = 4;
+    const PARTS_EACH: usize = 8;
 
     /// Into how many parts, if into any.
     pub(super) fn worth_splitting(batch: &Batch<'_>, each: Each) -> Option<usize> {
         let threads = rayon::current_num_threads();
         let parts = (batch.tokens().saturating_mul(each.work) / PART).min(threads * PARTS_EACH).min(batch.sequences());
         (threads > 1 && parts > 1).then_some(parts)
+    }
+
+    /// What nobody has taken yet.
+    pub(super) struct Rest<'o, R, P, const OUTS: usize> {
+        pub(super) rows: Range<usize>,
+        pub(super) outputs: [&'o mut [R]; OUTS],
+        pub(super) reports: &'o mut [P],
     }
 
     pub(super) struct Task<'t, 'a, F> {
@@ -79,55 +87,61 @@ mod threads {
     }
 
     impl<'a, F> Task<'_, 'a, F> {
-        /// The caller takes the first part itself while others are woken for the rest: its data is near.
-        pub(super) fn split<R: Real, P: Send, const OUTS: usize>(
-            &self,
-            rows: Range<usize>,
-            outputs: [&mut [R]; OUTS],
-            reports: &mut [P],
-        ) where
+        /// The caller begins at once, while others are still being woken; whoever is free takes the next part.
+        pub(super) fn share<R: Real, P: Send, const OUTS: usize>(&self, rest: Rest<'_, R, P, OUTS>)
+        where
             F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,
         {
-            rayon::in_place_scope(|scope| {
-                let (mut rows, mut outputs, mut reports) = (rows, outputs, reports);
-                while let Some(middle) = self.middle(&rows) {
-                    let tokens = self.batch.first_token(middle) - self.batch.first_token(rows.start);
-                    let mut halves = outputs.map(|output| output.split_at_mut(tokens * self.each.width));
-                    outputs = array::from_fn(|o| core::mem::take(&mut halves[o].0));
-                    let others = halves.map(|(_, right)| right);
-                    let (mine, other_reports) = reports.split_at_mut(middle - rows.start);
-                    reports = mine;
-                    let other_rows = middle..rows.end;
-                    scope.spawn(move |_| self.split(other_rows, others, other_reports));
-                    rows.end = middle;
+            let rest = Mutex::new(rest);
+            // its own function: in the head of the loop the lock would be held while the part is worked on
+            let next = || self.next(&mut rest.lock().unwrap_or_else(PoisonError::into_inner));
+            let work = || {
+                while let Some(mine) = next() {
+                    self.run(mine);
                 }
-                let mut reports = reports.iter_mut();
-                let mut report = |of_row| {
-                    if let Some(report) = reports.next() {
-                        *report = of_row;
-                    }
-                };
-                let tokens = self.batch.first_token(rows.start)..self.batch.first_token(rows.end);
-                (self.run)(&Part { batch: self.batch.part(rows.clone()), rows, tokens }, outputs, &mut report);
+            };
+            rayon::in_place_scope(|scope| {
+                for _ in 1..rayon::current_num_threads() {
+                    scope.spawn(|_| work());
+                }
+                work();
             });
         }
 
-        /// The sequence that begins about in the middle, if these are more than one part.
-        fn middle(&self, rows: &Range<usize>) -> Option<usize> {
-            let (start, end) = (self.batch.first_token(rows.start), self.batch.first_token(rows.end));
-            if rows.len() < 2 || end - start <= self.tokens {
+        fn run<R: Real, P, const OUTS: usize>(&self, mine: Rest<'_, R, P, OUTS>)
+        where
+            F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,
+        {
+            let Rest { rows, outputs, reports } = mine;
+            let mut reports = reports.iter_mut();
+            let mut report = |of_row| {
+                if let Some(report) = reports.next() {
+                    *report = of_row;
+                }
+            };
+            let tokens = self.batch.first_token(rows.start)..self.batch.first_token(rows.end);
+            (self.run)(&Part { batch: self.batch.part(rows.clone()), rows, tokens }, outputs, &mut report);
+        }
+
+        /// Takes the next part, if there is one.
+        fn next<'o, R, P, const OUTS: usize>(&self, rest: &mut Rest<'o, R, P, OUTS>) -> Option<Rest<'o, R, P, OUTS>> {
+            let Range { start, end } = rest.rows;
+            if start == end {
                 return None;
             }
-            let (mut low, mut high) = (rows.start + 1, rows.end - 1);
-            while low < high {
-                let between = low + (high - low) / 2;
-                if self.batch.first_token(between) - start < (end - start) / 2 {
-                    low = between + 1;
-                } else {
-                    high = between;
-                }
+            let first = self.batch.first_token(start);
+            let enough = |&row: &usize| self.batch.first_token(row) - first >= self.tokens;
+            let middle = (start + 1..end).find(enough).unwrap_or(end);
+            let tokens = self.batch.first_token(middle) - first;
+            let halves = rest.outputs.each_mut().map(|output| take(output).split_at_mut(tokens * self.each.width));
+            let (reports, others) = take(&mut rest.reports).split_at_mut(middle - start);
+            let mut outputs = array::from_fn(|_| &mut [] as &mut [R]);
+            for ((mine, rest), (left, right)) in outputs.iter_mut().zip(&mut rest.outputs).zip(halves) {
+                (*mine, *rest) = (left, right);
             }
-            Some(low)
+            rest.reports = others;
+            rest.rows.start = middle;
+            Some(Rest { rows: start..middle, outputs, reports })
         }
     }
 }

@@ -83,6 +83,10 @@ pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
     lanes[0]
 }
 
+/// Begins where a line of the cache does: vectors that lie across two lines are written and read back much more slowly.
+#[repr(align(64))]
+struct Line<T>(T);
+
 /// Applies `token` to every kept token of one sequence: `INS` inputs, `OUTS` outputs, `SUMS` sums.
 ///
 /// Slices are those of the batch. Dropped slots get 0 in every output.
@@ -100,8 +104,7 @@ pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: 
 #[cfg_attr(not(compact), inline(always))]
 #[cfg_attr(compact, inline(never))]
 pub(crate) fn row_total<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
-    let [sum] = fold_row(row, [values], [], |[x]| ([], [x]));
-    sum
+    sum_row(row, values, R::widen)
 }
 
 /// The sum of `x − y` over the kept tokens of one sequence.
@@ -126,9 +129,10 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 ) -> [f64; SUMS] {
     let inputs = inputs.map(|input| row.of(input));
     let mut outputs = outputs.each_mut().map(|output| row.of_mut(output));
-    let mut selected = [[R::zero(); CHUNK]; INS];
-    let (mut results, mut terms) = ([[R::zero(); CHUNK]; OUTS], [[T::zero(); CHUNK]; SUMS]);
-    let (mut sums, mut lanes) = ([Sum::default(); SUMS], [[0.0; LANES]; SUMS]);
+    let mut selected = Line([[R::zero(); CHUNK]; INS]);
+    let (mut results, mut terms) = (Line([[R::zero(); CHUNK]; OUTS]), Line([[T::zero(); CHUNK]; SUMS]));
+    let (mut sums, mut lanes) = ([Sum::default(); SUMS], Line([[0.0; LANES]; SUMS]));
+    let (selected, results, terms, lanes) = (&mut selected.0, &mut results.0, &mut terms.0, &mut lanes.0);
     let mut start = 0;
     while start < row.keep.len() {
         let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
@@ -136,7 +140,7 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
         let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
         let whole = kept == CHUNK;
         if kept > 0 {
-            for (input, selected) in inputs.iter().zip(&mut selected).filter(|_| !whole) {
+            for (input, selected) in inputs.iter().zip(&mut *selected).filter(|_| !whole) {
                 // select on the way in, so that nothing of a dropped slot enters any arithmetic
                 select(keep, &input[slots.clone()], selected);
             }
@@ -149,14 +153,14 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
                 (0..OUTS).for_each(|o| results[o][slot] = out[o]);
                 (0..SUMS).for_each(|s| terms[s][slot] = term[s]);
             }
-            for (terms, lanes) in terms.iter_mut().zip(&mut lanes) {
+            for (terms, lanes) in terms.iter_mut().zip(&mut *lanes) {
                 if !whole {
                     drop_terms(keep, terms);
                 }
                 add_lanes(terms, lanes);
             }
         }
-        for (output, result) in outputs.iter_mut().zip(&results) {
+        for (output, result) in outputs.iter_mut().zip(&*results) {
             let output = &mut output[slots.clone()];
             match <&mut [R; CHUNK]>::try_from(&mut *output) {
                 Ok(output) if whole => *output = *result,
@@ -166,13 +170,70 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
         }
         start += keep.len();
         if start % BLOCK == 0 || start == row.keep.len() {
-            for (sum, lanes) in sums.iter_mut().zip(&mut lanes) {
+            for (sum, lanes) in sums.iter_mut().zip(&mut *lanes) {
                 sum.add(tree(*lanes));
                 *lanes = [0.0; LANES];
             }
         }
     }
     sums.map(Sum::value)
+}
+
+/// The sum of one cheap `term` of one input, as [`fold_row`] would give it: terms are added as they come, in place of being kept for
+/// the chunk. With several sums the compiler no longer finds the vectors.
+#[cfg(not(compact))]
+#[inline(always)]
+pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
+    let input = row.of(input);
+    let (mut sum, mut lanes) = (Sum::default(), [0.0; LANES]);
+    let mut start = 0;
+    while start < row.keep.len() {
+        let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
+        let slots = start..start + keep.len();
+        let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
+        match <&[R; CHUNK]>::try_from(&input[slots.clone()]) {
+            Ok(input) if kept == CHUNK => add_terms(input, |_| true, &term, &mut lanes),
+            _ if kept > 0 => {
+                let (mut selected, mut flags) = ([R::zero(); CHUNK], [false; CHUNK]);
+                select(keep, &input[slots], &mut selected);
+                flags[..keep.len()].copy_from_slice(keep);
+                add_terms(&selected, |slot| flags[slot], &term, &mut lanes);
+            }
+            _ => (),
+        }
+        start += keep.len();
+        if start % BLOCK == 0 || start == row.keep.len() {
+            sum.add(tree(lanes));
+            lanes = [0.0; LANES];
+        }
+    }
+    sum.value()
+}
+
+#[cfg(not(compact))]
+#[inline(always)]
+fn add_terms<R: Real>(
+    inputs: &[R; CHUNK],
+    keep: impl Fn(usize) -> bool,
+    term: &impl Fn(R) -> f64,
+    lanes: &mut [f64; LANES],
+) {
+    let mut sums = *lanes;
+    for group in (0..CHUNK).step_by(LANES) {
+        for lane in 0..LANES {
+            // dropped and missing slots add +0, as in `drop_terms`
+            sums[lane] += if keep(group + lane) { term(inputs[group + lane]) } else { 0.0 };
+        }
+    }
+    *lanes = sums;
+}
+
+/// The same sums in the same order by the engine that exists once.
+#[cfg(compact)]
+#[inline(always)]
+pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
+    let [sum] = map_row(row, [input], [], |[x]| ([], [term(x)]));
+    sum
 }
 
 /// The same sums in the same order by the engine that exists once.
@@ -286,13 +347,7 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
 #[cfg(not(compact))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
-    let mut sums = *lanes;
-    for terms in terms.chunks_exact(LANES) {
-        for lane in 0..LANES {
-            sums[lane] += terms[lane].widen();
-        }
-    }
-    *lanes = sums;
+    add_terms(terms, |_| true, &R::widen, lanes);
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::{
     math::sqrt,
     parallel::{in_order, Each, Part},
     real::Real,
-    reduce::{fold_row, map_row, row_total, Sum},
+    reduce::{fold_row, map_row, row_total, sum_row, Sum},
     simd::multiversion,
 };
 
@@ -269,7 +269,7 @@ multiversion! { avx512:
             let sum = row_total(&row, x);
             let count = row.kept();
             let mean = sum / count.max(1) as f64;
-            let [m2] = map_row(&row, [x], [], |[x]| ([], [(x.widen() - mean) * (x.widen() - mean)]));
+            let m2 = sum_row(&row, x, |x| (x.widen() - mean) * (x.widen() - mean));
             report((Moments { count: count as u64, mean, m2 }.as_joint(), [sum; 2]));
         }
     }

@@ -1,4 +1,4 @@
-//! Eight recursions side by side: eight tokens of each of eight sequences at a time, turned so that a vector holds one token of each.
+//! Up to eight recursions side by side: eight tokens of each of eight sequences at a time, turned so that a vector holds one token of each.
 //!
 //! Only `f32` with AVX2; elsewhere nothing is done here and the caller goes on by itself, with the same bits. A sequence that is done
 //! makes room for the next one, so that lengths need not be alike.
@@ -15,7 +15,7 @@ pub(crate) const SIDE: usize = 8;
 pub(crate) type Replace<'r, R, const OUTS: usize, const STATE: usize> =
     &'r mut dyn FnMut(Option<Cursor<R, STATE>>, &mut [&mut [R]; OUTS]) -> Option<Cursor<R, STATE>>;
 
-/// Works on the sequences that `replace` gives as long as there are eight; returns those that are not done.
+/// Works on the sequences that `replace` gives as long as there are two; returns those that are not done.
 #[inline(always)]
 #[allow(unsafe_code, reason = "calling the AVX2 kernel after detecting AVX2")]
 pub(crate) fn side_by_side<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
@@ -51,6 +51,9 @@ mod avx2 {
 
     /// Eight times `true`.
     const KEPT: u64 = 0x0101_0101_0101_0101;
+
+    /// How many tokens before its turn a number is fetched: so many streams at once are more than the processor follows by itself.
+    const AHEAD: usize = 48;
 
     /// One number of each of eight sequences.
     #[derive(Clone, Copy)]
@@ -96,26 +99,42 @@ mod avx2 {
     {
         let mut cursors = [None; SIDE];
         loop {
-            let mut lanes = [Cursor { start: 0, left: usize::MAX, next: [R::zero(); STATE] }; SIDE];
-            for (cursor, lane) in cursors.iter_mut().zip(&mut lanes) {
+            for cursor in &mut cursors {
                 while cursor.map_or(true, |cursor: Cursor<R, STATE>| cursor.left < SIDE) {
-                    *cursor = replace(*cursor, outputs);
+                    *cursor = replace(cursor.take(), outputs);
                     if cursor.is_none() {
-                        return cursors;
+                        break;
                     }
                 }
-                *lane = cursor.unwrap_or(*lane);
+            }
+            let mut lanes = [Cursor { start: 0, left: usize::MAX, next: [R::zero(); STATE] }; SIDE];
+            let mut count = 0;
+            for cursor in cursors.iter().flatten() {
+                lanes[count] = *cursor;
+                count += 1;
+            }
+            // one alone is as fast without turning
+            if count < 2 {
+                return cursors;
+            }
+            // towards the end there are fewer than eight: the rest read what the first one reads, and write nothing
+            for lane in count..SIDE {
+                lanes[lane] = lanes[0];
             }
             // SAFETY: as required of the caller.
-            let all_fit = unsafe { octets(formula, inputs, keep, outputs, &mut lanes) };
-            cursors = lanes.map(Some);
+            let all_fit = unsafe { octets(formula, inputs, keep, outputs, &mut lanes, count) };
+            cursors = [None; SIDE];
+            for lane in 0..count {
+                cursors[lane] = Some(lanes[lane]);
+            }
             if !all_fit {
                 return cursors;
             }
         }
     }
 
-    /// As many octets as each of the sequences has; nothing, and `false`, if one does not lie within the slices.
+    /// As many octets as each of the sequences has; nothing, and `false`, if one does not lie within the slices. Only the first `count`
+    /// are written.
     ///
     /// # Safety
     ///
@@ -127,6 +146,7 @@ mod avx2 {
         keep: &[bool],
         outputs: &mut [&mut [R]; OUTS],
         lanes: &mut [Cursor<R, STATE>; SIDE],
+        count: usize,
     ) -> bool
     where
         F: Recursion<R, INS, OUTS, STATE>,
@@ -166,6 +186,12 @@ mod avx2 {
                     kept_by_all &= masks[k];
                     for i in 0..INS {
                         columns[i][k] = _mm256_loadu_ps(inputs[i].as_ptr().add(end[k]).cast());
+                        let later = inputs[i].as_ptr().wrapping_add(end[k]).wrapping_sub(AHEAD);
+                        _mm_prefetch::<_MM_HINT_T0>(later.cast());
+                    }
+                    for output in outputs.iter() {
+                        let later = output.as_ptr().wrapping_add(end[k]).wrapping_sub(AHEAD);
+                        _mm_prefetch::<_MM_HINT_ET0>(later.cast());
                     }
                 }
                 for column in &mut columns {
@@ -201,7 +227,7 @@ mod avx2 {
                 }
                 for o in 0..OUTS {
                     let result = turn(results[o]);
-                    for k in 0..SIDE {
+                    for k in 0..count {
                         _mm256_storeu_ps(outputs[o].as_mut_ptr().add(end[k]).cast(), result[k]);
                     }
                 }
