@@ -15,6 +15,11 @@ use core::array;
 
 use crate::{layout::Row, real::Real};
 
+#[cfg(compact)]
+pub(crate) mod small;
+#[cfg(test)]
+mod tests;
+
 /// Virtual lanes. 16 rather than 8: arrays of 8 were seen to fall back to scalar code on some targets.
 pub(crate) const LANES: usize = 16;
 /// Slots whose sum is taken in plain `f64` lanes before it enters the compensated sum.
@@ -84,6 +89,7 @@ pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
 }
 
 /// Begins where a line of the cache does: vectors that lie across two lines are written and read back much more slowly.
+#[cfg(not(compact))]
 #[repr(align(64))]
 struct Line<T>(T);
 
@@ -257,74 +263,6 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     sums
 }
 
-/// The engine for modules that have to be small: formulas are called through a pointer, one token at a time.
-#[cfg(compact)]
-pub(crate) mod small {
-    use super::{tree, Real, Row, Sum, BLOCK, LANES};
-
-    /// The most inputs, outputs or sums of a formula.
-    pub(crate) const MOST: usize = 24;
-
-    /// What a formula reads and writes at one slot.
-    pub(crate) struct Slot<R> {
-        pub(crate) inputs: [R; MOST],
-        pub(crate) outputs: [R; MOST],
-        pub(crate) terms: [f64; MOST],
-    }
-
-    impl<R: Real> Slot<R> {
-        pub(crate) fn new() -> Self {
-            Self { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST], terms: [0.0; MOST] }
-        }
-    }
-
-    /// A formula. Not `Fn`: its tables would hold three functions for every formula, two of them unused.
-    pub(crate) trait Token<R> {
-        fn at(&self, slot: &mut Slot<R>);
-    }
-
-    impl<R, F: Fn(&mut Slot<R>)> Token<R> for F {
-        fn at(&self, slot: &mut Slot<R>) {
-            self(slot);
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn fold_row<R: Real>(
-        row: &Row<'_>,
-        inputs: &[&[R]],
-        outputs: &mut [&mut [R]],
-        sums: &mut [f64],
-        token: &dyn Token<R>,
-    ) {
-        let mut slot = Slot::new();
-        let (mut totals, mut lanes) = ([Sum::ZERO; MOST], [[0.0; LANES]; MOST]);
-        for (index, &keep) in row.keep.iter().enumerate() {
-            if keep {
-                for (to, from) in slot.inputs.iter_mut().zip(inputs) {
-                    *to = from[row.start + index];
-                }
-                token.at(&mut slot);
-                for s in 0..sums.len() {
-                    lanes[s][index % LANES] += slot.terms[s];
-                }
-            }
-            for (o, output) in outputs.iter_mut().enumerate() {
-                output[row.start + index] = if keep { slot.outputs[o] } else { R::zero() };
-            }
-            if (index + 1) % BLOCK == 0 || index + 1 == row.keep.len() {
-                for s in 0..sums.len() {
-                    totals[s].add(tree(lanes[s]));
-                    lanes[s] = [0.0; LANES];
-                }
-            }
-        }
-        for (s, sum) in sums.iter_mut().enumerate() {
-            *sum = totals[s].value();
-        }
-    }
-}
-
 /// What is kept of `from`, and 0 elsewhere.
 #[cfg(not(compact))]
 #[inline(always)]
@@ -348,60 +286,4 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     add_terms(terms, |_| true, &R::widen, lanes);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Batch, Layout, Mask};
-
-    fn total(values: &[f32], keep: &[bool]) -> f64 {
-        let layout = Layout::padded(1, values.len()).unwrap();
-        let batch = Batch::new(layout, Mask::new(keep)).unwrap();
-        let row = batch.rows().next().unwrap();
-        let [sum] = map_row(&row, [values], [], |[x]| ([], [x.widen()]));
-        sum
-    }
-
-    #[test]
-    fn a_mean_of_a_million_is_within_one_ulp_of_f64() {
-        // equal values make every rounding error point the same way: the worst case for plain lanes
-        for value in [0.1_f32, 1.0 / 3.0, 1e-3, 12345.678] {
-            let values = vec![value; 1_000_003];
-            let mean = (total(&values, &vec![true; values.len()]) / values.len() as f64) as f32;
-            assert_eq!(mean, value);
-        }
-    }
-
-    #[test]
-    fn padding_and_poison_change_no_bit() {
-        for len in [0, 1, 7, 8, 9, 15, 16, 17, 1023, 1024, 1025, 2050] {
-            let mut values: Vec<f32> = (0..len).map(|i| (i as f32 * 0.37).fract() - 0.4).collect();
-            let mut keep: Vec<bool> = (0..len).map(|i| i % 5 != 3).collect();
-            let plain = total(&values, &keep);
-            for (value, keep) in values.iter_mut().zip(&keep) {
-                if !keep {
-                    *value = f32::NAN;
-                }
-            }
-            values.extend([f32::INFINITY; 21]);
-            keep.extend([false; 21]);
-            assert_eq!(plain.to_bits(), total(&values, &keep).to_bits(), "length {len}");
-        }
-    }
-
-    #[test]
-    fn the_compensated_sum_keeps_what_a_plain_one_loses() {
-        let mut sum = Sum::default();
-        for x in [1.0, 1e100, 1.0, -1e100] {
-            sum.add(x);
-        }
-        assert_eq!(sum.value(), 2.0);
-        let mut sum = Sum::default();
-        sum.add(f64::INFINITY);
-        sum.add(1.0);
-        assert_eq!(sum.value(), f64::INFINITY);
-        sum.add(f64::NEG_INFINITY);
-        assert!(sum.value().is_nan());
-    }
 }
