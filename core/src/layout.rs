@@ -180,14 +180,17 @@ impl<'a> Batch<'a> {
     }
 
     /// The sequences in order.
+    #[cfg(not(compact))]
     #[inline]
     pub(crate) fn rows<'b>(&'b self) -> impl Iterator<Item = Row<'a>> + 'b {
-        // a copy, so that its numbers are known not to change on the way, or a pointer, which takes less code
-        #[cfg(not(compact))]
+        // a copy, so that its numbers are known not to change on the way
         let batch = *self;
-        #[cfg(compact)]
-        let batch = self;
         (0..self.sequences()).map(move |sequence| batch.row(sequence))
+    }
+
+    #[cfg(compact)]
+    pub(crate) fn rows<'b>(&'b self) -> Rows<'b, 'a> {
+        Rows { batch: self, next: 0 }
     }
 
     #[cfg_attr(not(compact), inline(always))]
@@ -195,6 +198,25 @@ impl<'a> Batch<'a> {
     fn row(&self, sequence: usize) -> Row<'a> {
         let (start, len) = self.layout.row(sequence);
         Row { start, keep: &self.mask.0[start..start + len] }
+    }
+}
+
+#[cfg(compact)]
+pub(crate) struct Rows<'b, 'a> {
+    batch: &'b Batch<'a>,
+    next: usize,
+}
+
+#[cfg(compact)]
+impl<'a> Iterator for Rows<'_, 'a> {
+    type Item = Row<'a>;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<Row<'a>> {
+        (self.next < self.batch.sequences()).then(|| {
+            self.next += 1;
+            self.batch.row(self.next - 1)
+        })
     }
 }
 
