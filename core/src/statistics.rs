@@ -72,7 +72,7 @@ impl Moments {
     /// [`Error::Length`] if `values` does not fit `batch`. An empty mask is not an error: the count is 0.
     pub fn of<R: Real>(batch: &Batch<'_>, values: &[R]) -> Result<Self> {
         check_len("values", values, batch.tokens())?;
-        let joint = joined::<R>(batch, |part, report| moments(&part.batch, &values[part.tokens.clone()], report));
+        let joint = joined::<R>(batch, |part, report| moments(&part.batch, part.of(values), report));
         Ok(Self { count: joint.count, mean: joint.mean_x, m2: joint.m2_x })
     }
 
@@ -169,7 +169,7 @@ impl CoMoments {
     /// As [`Self::of`], for slices already checked.
     pub(crate) fn of_two<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Self {
         joined::<R>(batch, |part, report| {
-            co_moments(&part.batch, &x[part.tokens.clone()], &y[part.tokens.clone()], report);
+            co_moments(&part.batch, part.of(x), part.of(y), report);
         })
     }
 

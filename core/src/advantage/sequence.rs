@@ -72,7 +72,7 @@ pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -
         batch,
         Each::ONE,
         [],
-        |part, [], report| row_sums(&part.batch, &rewards[part.tokens.clone()], report),
+        |part, [], report| row_sums(&part.batch, part.of(rewards), report),
         |sum: f64| {
             if let Some(out) = out.next() {
                 *out = R::narrow(sum);

@@ -56,8 +56,7 @@ pub struct KlInput<'a, R> {
 impl<R> KlInput<'_, R> {
     /// What a part of the batch reads.
     fn part(&self, part: &Part<'_>) -> Self {
-        let tokens = part.tokens.clone();
-        Self { log_probs: &self.log_probs[tokens.clone()], ref_log_probs: &self.ref_log_probs[tokens] }
+        Self { log_probs: part.of(self.log_probs), ref_log_probs: part.of(self.ref_log_probs) }
     }
 }
 

@@ -40,7 +40,7 @@ impl<'a, R> PolicyLossInput<'a, R> {
     where
         R: Copy,
     {
-        let of = |tokens: &'a [R]| &tokens[part.tokens.clone()];
+        let of = |tokens: &'a [R]| part.of(tokens);
         Self {
             log_probs: of(self.log_probs),
             old_log_probs: of(self.old_log_probs),

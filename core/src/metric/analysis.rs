@@ -23,11 +23,10 @@ pub struct AnalysisInput<'a, R> {
 impl<R> AnalysisInput<'_, R> {
     /// What a part of the batch reads.
     fn part(&self, part: &Part<'_>) -> Self {
-        let tokens = part.tokens.clone();
         Self {
-            old_log_probs: &self.old_log_probs[tokens.clone()],
-            advantages: &self.advantages[tokens.clone()],
-            rewards: &self.rewards[tokens],
+            old_log_probs: part.of(self.old_log_probs),
+            advantages: part.of(self.advantages),
+            rewards: part.of(self.rewards),
         }
     }
 }
