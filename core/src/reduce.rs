@@ -53,6 +53,38 @@ impl Sum {
         self.total = total;
     }
 
+    /// Adds a number to each of several sums.
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
+    pub(crate) fn add_each(sums: &mut [Self], numbers: &[f64]) {
+        for (sum, &number) in sums.iter_mut().zip(numbers) {
+            sum.add(number);
+        }
+    }
+
+    /// The values of several sums.
+    #[inline(always)]
+    pub(crate) fn values<const N: usize>(sums: &[Self; N]) -> [f64; N] {
+        // x / 1 is x
+        Self::means(sums, 1.0)
+    }
+
+    /// The values of several sums, each divided by `count`.
+    #[inline(always)]
+    pub(crate) fn means<const N: usize>(sums: &[Self; N], count: f64) -> [f64; N] {
+        let mut values = [0.0; N];
+        Self::write(sums, count, &mut values);
+        values
+    }
+
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
+    fn write(sums: &[Self], divisor: f64, values: &mut [f64]) {
+        for (value, sum) in values.iter_mut().zip(sums) {
+            *value = sum.value() / divisor;
+        }
+    }
+
     /// The sum; ±inf and NaN pass through.
     #[cfg_attr(not(compact), inline)]
     #[cfg_attr(compact, inline(never))]

@@ -253,11 +253,11 @@ fn joined<R: Real>(
         |part, [], report| run(part, report),
         |(row, row_sums)| {
             all.merge(&row);
-            sums.iter_mut().zip(row_sums).for_each(|(sum, row)| sum.add(row));
+            Sum::add_each(&mut sums, &row_sums);
         },
     );
     if all.count > 0 {
-        [all.mean_x, all.mean_y] = sums.map(|sum| sum.value() / all.count as f64);
+        [all.mean_x, all.mean_y] = Sum::means(&sums, all.count as f64);
     }
     all
 }

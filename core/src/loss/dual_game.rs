@@ -247,10 +247,8 @@ multiversion! {
                 weighed(token, if weighs { omega } else { R::one() }, w)
             });
             parts[0] *= weight;
-            for (total, part) in totals.iter_mut().zip(parts) {
-                total.add(part);
-            }
+            Sum::add_each(&mut totals, &parts);
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

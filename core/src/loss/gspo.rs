@@ -201,6 +201,6 @@ multiversion! {
                 total.add(part);
             }
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

@@ -176,7 +176,7 @@ fn means<'b, R: Real>(
             sum.add(part);
         }
     }
-    sums.map(|sum| sum.value() / n)
+    Sum::means(&sums, n)
 }
 
 /// Means and scales of complexity, surprisal and drift.

@@ -135,10 +135,10 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
         |part, [], report| sums(&part.batch, input.part(part), report),
         |(row, parts)| {
             moments.merge(&row);
-            totals.iter_mut().zip(parts).for_each(|(total, part): (&mut Sum, f64)| total.add(part));
+            Sum::add_each(&mut totals, &parts);
         },
     );
-    let [_, _, entropy_sum, wh_sum, reward_sum] = totals.map(Sum::value);
+    let [_, _, entropy_sum, wh_sum, reward_sum] = Sum::values(&totals);
     Ok(Analysis { moments, entropy_sum, wh_sum, reward_sum, sequences: batch.sequences() as u64 })
 }
 

@@ -69,11 +69,9 @@ multiversion! {
                 let value = |estimator| kl_value(&KlConfig { estimator, ..Default::default() }, p - q).widen();
                 ([], [value(KlEstimator::K1), value(KlEstimator::Abs), value(KlEstimator::K2), value(KlEstimator::K3)])
             });
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.add(part);
-            }
+            Sum::add_each(&mut sums, &parts);
         }
-        sums.map(Sum::value)
+        Sum::values(&sums)
     }
 }
 
@@ -176,7 +174,7 @@ multiversion! {
                 count.add(part);
             }
         }
-        counts.map(Sum::value)
+        Sum::values(&counts)
     }
 }
 

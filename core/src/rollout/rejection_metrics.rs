@@ -222,9 +222,7 @@ multiversion! {
             } else {
                 map_row::<R, 0, 0, 6>(&row, [], [], |[]| terms(s))
             };
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.add(part);
-            }
+            Sum::add_each(&mut sums, &parts);
             moments.merge(&Moments { count: 1, mean: s, m2: 0.0 });
             sequence_sum.add(s);
             sequences.add(s);
@@ -234,7 +232,7 @@ multiversion! {
         }
         let n = divisor.of(batch.kept() as f64);
         let rows = moments.count as f64;
-        let [mean, held, square, token_high, token_low, dropped] = sums.map(|sum| sum.value() / n);
+        let [mean, held, square, token_high, token_low, dropped] = Sum::means(&sums, n);
         let variance = square - held * held;
         let extremes = if per_token { tokens } else { sequences };
         CriterionMetrics {

@@ -184,9 +184,7 @@ multiversion! {
         for row in batch.rows() {
             let log_ratio = (config.level != RolloutLevel::Token).then(|| config.sequence_log_ratio(&row, input));
             let sums = row_sums(&row, input, config, log_ratio);
-            for (total, sum) in totals.iter_mut().zip(sums) {
-                total.add(sum);
-            }
+            Sum::add_each(&mut totals, &sums);
             match log_ratio {
                 Some(log_ratio) => {
                     logs.add(log_ratio);
@@ -211,7 +209,7 @@ multiversion! {
             seq_high += count(raw_mean > upper);
             seq_low += count(raw_mean < lower);
         }
-        let [sum, held, squares, _, high, low] = totals.map(Sum::value);
+        let [sum, held, squares, _, high, low] = Sum::values(&totals);
         let (n, rows) = (config.divisor.of(batch.kept() as f64), batch.sequences() as f64);
         let (held_mean, mean_square) = (held / n, squares / n);
         let variance = mean_square - held_mean * held_mean;
