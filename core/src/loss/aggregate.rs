@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, check_positive, refused, Error, Result},
+    error::{check_config, check_count, check_len, check_positive, refused, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -174,11 +174,7 @@ pub fn group_tokens(batch: &Batch<'_>, groups: &Groups<'_>, out: &mut [u64]) -> 
 }
 
 fn check_groups(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
-    if groups.sequences() == batch.sequences() {
-        Ok(())
-    } else {
-        refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
-    }
+    check_count("groups", groups.sequences(), batch.sequences())
 }
 
 /// A checked aggregation: what is left to do per sequence.

@@ -1,6 +1,6 @@
 use super::PolicyLossInput;
 use crate::{
-    error::{check_len, check_positive, refused, Error, Result},
+    error::{check_count, check_len, check_positive, refused, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -62,9 +62,7 @@ pub fn gvpo<R: Real>(
     grad: &mut [R],
 ) -> Result<f64> {
     input.check(batch, grad)?;
-    if groups.sequences() != batch.sequences() {
-        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
-    }
+    check_count("groups", groups.sequences(), batch.sequences())?;
     check_len("scratch", scratch, groups.count())?;
     check_positive("beta", config.beta)?;
     scratch.fill(Moments::default());

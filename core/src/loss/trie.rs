@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, refused, Error, Result},
+    error::{check_config, check_count, check_len, Result},
     groups::Groups,
     layout::Batch,
     order::sort,
@@ -100,7 +100,7 @@ impl TrieScratch {
 ///
 /// **Mask.** Dropped slots are never read and get 0; a response takes part at a position only if it is kept there.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `min_branch_size` is 0.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit `batch`; [`Error::Config`](crate::Error::Config) if `min_branch_size` is 0.
 ///
 /// **Reference.** The owner's experiment (BNTO), complexity `Trie` of the structural weight; [`TriePrefix::Same`] is an addition.
 ///
@@ -125,9 +125,7 @@ pub fn trie_complexity<R: Real>(
     scratch: &mut [TrieScratch],
     out: &mut [R],
 ) -> Result<()> {
-    if groups.sequences() != batch.sequences() {
-        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
-    }
+    check_count("groups", groups.sequences(), batch.sequences())?;
     check_len("tokens", input.tokens, batch.tokens())?;
     check_len("rewards", input.rewards, batch.tokens())?;
     check_len("scratch", scratch, batch.sequences())?;

@@ -6,9 +6,7 @@ use super::{
 };
 use crate::{
     advantage::WeightedSum,
-    error::{
-        check_config, check_finite, check_len, check_not_negative, check_unit, checked_size, refused, Error, Result,
-    },
+    error::{check_config, check_count, check_finite, check_len, check_not_negative, check_unit, checked_size, Result},
     groups::Groups,
     layout::Batch,
     loss::AggregateMode,
@@ -203,9 +201,7 @@ pub fn compare<R: Real>(
     scratch: CompareScratch<'_, R>,
     mut tell: impl FnMut(&Difference<'_>),
 ) -> Result<usize> {
-    if groups.sequences() != batch.sequences() {
-        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
-    }
+    check_count("groups", groups.sequences(), batch.sequences())?;
     input.check(batch)?;
     config.check()?;
     scratch.check(CompareSizes::of(batch, groups)?)?;

@@ -99,6 +99,16 @@ macro_rules! lengths {
     };
 }
 
+#[cfg_attr(compact, inline(never))]
+fn summary(list: &mut Entries, keys: &[&'static str; 3], found: &Option<Summary>) {
+    list.group(keys, found.map(|found| [found.mean, found.max, found.min]));
+}
+
+#[cfg_attr(compact, inline(never))]
+fn lengths(list: &mut Entries, keys: &[&'static str; 4], found: &Option<LengthSummary>) {
+    list.group(keys, found.map(|found| [found.tokens.mean, found.tokens.max, found.tokens.min, found.clip_ratio]));
+}
+
 impl<'a> VerlMetrics<'a> {
     /// The keys as verl 0.9.1 logs them, those of what was given.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> + 'a {
@@ -124,21 +134,16 @@ impl<'a> VerlMetrics<'a> {
     }
 
     fn of_data(&self, list: &mut Entries) {
-        let summary = |found: Summary| [found.mean, found.max, found.min];
-        let lengths = |found: LengthSummary| {
-            let tokens = found.tokens;
-            [tokens.mean, tokens.max, tokens.min, found.clip_ratio]
-        };
-        list.group(summary!("critic/score"), self.scores.map(summary));
-        list.group(summary!("critic/rewards"), self.rewards.map(summary));
-        list.group(summary!("critic/advantages"), self.advantages.map(summary));
-        list.group(summary!("critic/returns"), self.returns.map(summary));
-        list.group(summary!("critic/values"), self.values.map(summary));
+        summary(list, summary!("critic/score"), &self.scores);
+        summary(list, summary!("critic/rewards"), &self.rewards);
+        summary(list, summary!("critic/advantages"), &self.advantages);
+        summary(list, summary!("critic/returns"), &self.returns);
+        summary(list, summary!("critic/values"), &self.values);
         list.add("critic/vf_explained_var", &self.explained_variance);
-        list.group(lengths!("response_length"), self.response_length.map(lengths));
-        list.group(lengths!("response_length_non_aborted"), self.response_length_non_aborted.map(lengths));
+        lengths(list, lengths!("response_length"), &self.response_length);
+        lengths(list, lengths!("response_length_non_aborted"), &self.response_length_non_aborted);
         list.add("response/aborted_ratio", &self.aborted_ratio);
-        list.group(lengths!("prompt_length"), self.prompt_length.map(lengths));
+        lengths(list, lengths!("prompt_length"), &self.prompt_length);
         list.add("perf/total_num_tokens", &self.total_num_tokens);
     }
 
