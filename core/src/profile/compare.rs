@@ -93,7 +93,7 @@ impl CompareSizes {
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] if one does not fit into a machine word.
+    /// [`Error::Overflow`](crate::Error::Overflow) if one does not fit into a machine word.
     pub fn of(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<Self> {
         // every result twice, and once what the chain works with
         let times = |shape| 2 * Quantity::with_shape(shape) + 1;
@@ -148,7 +148,7 @@ impl<R> CompareScratch<'_, R> {
 ///
 /// **Mask.** Dropped slots are never read, but for `rewards` where scores are to be added up and a side says [`ScoreSlots::All`].
 ///
-/// **Errors.** [`Error::Length`] if an input, the groups or a scratch slice does not fit; [`Error::Config`] if a number is outside its
+/// **Errors.** [`Error::Length`](crate::Error::Length) if an input, the groups or a scratch slice does not fit; [`Error::Config`](crate::Error::Config) if a number is outside its
 /// domain; those of the aggregation. What one side refuses because the batch has too few kept tokens for it is no error but a
 /// difference.
 ///
