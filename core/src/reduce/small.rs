@@ -45,8 +45,8 @@ pub(crate) fn fold_row<R: Real>(
                 *to = from[row.start + index];
             }
             token.at(&mut slot);
-            for s in 0..sums.len() {
-                lanes[s][index % LANES] += slot.terms[s];
+            for (s, lanes) in lanes.iter_mut().enumerate().take(sums.len()) {
+                lanes[index % LANES] += slot.terms[s];
             }
         }
         for (o, output) in outputs.iter_mut().enumerate() {
