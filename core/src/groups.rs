@@ -63,18 +63,45 @@ impl<'a> Groups<'a> {
 
     /// The group of each sequence, in order.
     pub fn ids(&self) -> impl Iterator<Item = usize> + 'a {
-        let (kind, sequences) = (self.kind, self.sequences);
-        let (mut group, mut left) = (0, 0);
-        (0..sequences).map(move |sequence| match kind {
-            GroupKind::Ids(ids) => ids[sequence] as usize,
+        Ids { kind: self.kind, left: self.sequences, sequence: 0, group: 0, members: 0 }
+    }
+}
+
+/// The group of each sequence, in order.
+struct Ids<'a> {
+    kind: GroupKind<'a>,
+    /// Sequences to come.
+    left: usize,
+    sequence: usize,
+    group: usize,
+    /// Those of this group that are to come.
+    members: u32,
+}
+
+impl Iterator for Ids<'_> {
+    type Item = usize;
+
+    #[cfg_attr(not(compact), inline)]
+    #[cfg_attr(compact, inline(never))]
+    fn next(&mut self) -> Option<usize> {
+        self.left = self.left.checked_sub(1)?;
+        Some(match self.kind {
+            GroupKind::Ids(ids) => {
+                self.sequence += 1;
+                ids[self.sequence - 1] as usize
+            }
             GroupKind::Sizes(sizes) => {
-                if left == 0 {
-                    left = sizes[group];
-                    group += 1;
+                if self.members == 0 {
+                    self.members = sizes[self.group];
+                    self.group += 1;
                 }
-                left -= 1;
-                group - 1
+                self.members -= 1;
+                self.group - 1
             }
         })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
     }
 }

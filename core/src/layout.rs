@@ -62,6 +62,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Number of sequences.
+    #[cfg_attr(compact, inline(never))]
     pub const fn sequences(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, .. } => batch,
@@ -70,6 +71,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Number of token slots, kept or not.
+    #[cfg_attr(compact, inline(never))]
     pub const fn tokens(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, len } => batch * len,
@@ -178,12 +180,42 @@ impl<'a> Batch<'a> {
     }
 
     /// The sequences in order.
+    #[cfg(not(compact))]
     #[inline]
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
-        let (layout, keep) = (self.layout, self.mask.0);
-        (0..layout.sequences()).map(move |sequence| {
-            let (start, len) = layout.row(sequence);
-            Row { start, keep: &keep[start..start + len] }
+    pub(crate) fn rows<'b>(&'b self) -> impl Iterator<Item = Row<'a>> + 'b {
+        // a copy, so that its numbers are known not to change on the way
+        let batch = *self;
+        (0..self.sequences()).map(move |sequence| batch.row(sequence))
+    }
+
+    #[cfg(compact)]
+    pub(crate) fn rows<'b>(&'b self) -> Rows<'b, 'a> {
+        Rows { batch: self, next: 0 }
+    }
+
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
+    fn row(&self, sequence: usize) -> Row<'a> {
+        let (start, len) = self.layout.row(sequence);
+        Row { start, keep: &self.mask.0[start..start + len] }
+    }
+}
+
+#[cfg(compact)]
+pub(crate) struct Rows<'b, 'a> {
+    batch: &'b Batch<'a>,
+    next: usize,
+}
+
+#[cfg(compact)]
+impl<'a> Iterator for Rows<'_, 'a> {
+    type Item = Row<'a>;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<Row<'a>> {
+        (self.next < self.batch.sequences()).then(|| {
+            self.next += 1;
+            self.batch.row(self.next - 1)
         })
     }
 }

@@ -16,6 +16,24 @@ pub(crate) struct Part<'a> {
     pub(crate) tokens: Range<usize>,
 }
 
+impl Part<'_> {
+    /// Its part of a slice with one entry per token. A small module has but one part, the whole.
+    #[inline(always)]
+    pub(crate) fn of<'s, T>(&self, tokens: &'s [T]) -> &'s [T] {
+        self.rows_of(tokens, 1)
+    }
+
+    /// The same of a slice with `width` entries per token.
+    #[inline(always)]
+    pub(crate) fn rows_of<'s, T>(&self, rows: &'s [T], width: usize) -> &'s [T] {
+        if cfg!(compact) {
+            rows
+        } else {
+            &rows[self.tokens.start * width..self.tokens.end * width]
+        }
+    }
+}
+
 /// What a token is worth.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(feature = "rayon"), allow(dead_code, reason = "only those who split want to know"))]

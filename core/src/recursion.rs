@@ -5,13 +5,17 @@
 
 use core::ops::{Add, Mul, Sub};
 
+use crate::real::Real;
+#[cfg(not(compact))]
 use crate::{
     advantage::Across,
     layout::{Batch, Row},
     parallel::{in_order, Each},
-    real::Real,
     simd::recursion::side_by_side,
 };
+
+#[cfg(compact)]
+mod small;
 
 /// One number of a sequence, or one of each of several sequences.
 pub(crate) trait Lanes<R>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
@@ -38,6 +42,7 @@ pub(crate) trait Recursion<R: Real, const INS: usize, const OUTS: usize, const S
 }
 
 /// How far the recursion over one sequence has come.
+#[cfg(not(compact))]
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<R, const STATE: usize> {
     /// First slot of the sequence.
@@ -47,7 +52,11 @@ pub(crate) struct Cursor<R, const STATE: usize> {
     pub(crate) next: [R; STATE],
 }
 
+#[cfg(compact)]
+pub(crate) use small::run;
+
 /// The recursion over every sequence; `bootstrap` is what follows the last kept token of each. Dropped slots get 0.
+#[cfg(not(compact))]
 pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     batch: &Batch<'_>,
     formula: F,
@@ -70,6 +79,7 @@ pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: 
     );
 }
 
+#[cfg(not(compact))]
 #[inline(always)]
 fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     batch: &Batch<'_>,
@@ -108,7 +118,7 @@ fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>
 }
 
 /// The rest of one sequence.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     formula: F,
@@ -139,84 +149,6 @@ fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
         }
         for (output, out) in outputs.iter_mut().zip(out) {
             output[t] = out;
-        }
-    }
-}
-
-/// The same by the engine that exists once.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
-#[inline(always)]
-fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
-    formula: F,
-    inputs: [&[R]; INS],
-    keep: &[bool],
-    across: Across,
-    cursor: Cursor<R, STATE>,
-    outputs: &mut [&mut [R]; OUTS],
-) where
-    F: Recursion<R, INS, OUTS, STATE>,
-{
-    let slots = cursor.start..cursor.start + cursor.left;
-    let mut next = cursor.next;
-    small::alone(slots, &inputs, keep, outputs, &mut |slot: Option<&mut small::Slot<R>>| match slot {
-        Some(slot) => {
-            const { assert!(INS <= small::MOST && OUTS <= small::MOST) };
-            let (out, before) = formula.kept(core::array::from_fn(|i| slot.inputs[i]), next);
-            (0..OUTS).for_each(|o| slot.outputs[o] = out[o]);
-            next = before;
-        }
-        None if across == Across::ZeroStep => next = formula.dropped(next),
-        None => {}
-    });
-}
-
-/// The engine for modules that have to be small: formulas are called through a pointer.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
-mod small {
-    use core::ops::Range;
-
-    use super::Real;
-
-    /// The most inputs or outputs of a formula.
-    pub(super) const MOST: usize = 8;
-
-    /// What a formula reads and writes at one slot.
-    pub(super) struct Slot<R> {
-        pub(super) inputs: [R; MOST],
-        pub(super) outputs: [R; MOST],
-    }
-
-    /// A formula with its state. Not `FnMut`: its tables would hold a second function for every formula.
-    pub(super) trait Step<R> {
-        fn at(&mut self, slot: Option<&mut Slot<R>>);
-    }
-
-    impl<R, F: FnMut(Option<&mut Slot<R>>)> Step<R> for F {
-        fn at(&mut self, slot: Option<&mut Slot<R>>) {
-            self(slot);
-        }
-    }
-
-    #[inline(never)]
-    pub(super) fn alone<R: Real>(
-        slots: Range<usize>,
-        inputs: &[&[R]],
-        keep: &[bool],
-        outputs: &mut [&mut [R]],
-        step: &mut dyn Step<R>,
-    ) {
-        let mut slot = Slot { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST] };
-        for t in slots.rev() {
-            let keep = keep[t];
-            if keep {
-                for (to, from) in slot.inputs.iter_mut().zip(inputs) {
-                    *to = from[t];
-                }
-            }
-            step.at(keep.then_some(&mut slot));
-            for (output, result) in outputs.iter_mut().zip(slot.outputs) {
-                output[t] = if keep { result } else { R::zero() };
-            }
         }
     }
 }

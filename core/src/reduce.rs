@@ -10,9 +10,15 @@
 //!
 //! Dropped slots add `+0`, so padding on the right changes no bit: padded and packed agree.
 
+#[cfg(not(compact))]
 use core::array;
 
 use crate::{layout::Row, real::Real};
+
+#[cfg(compact)]
+pub(crate) mod small;
+#[cfg(test)]
+mod tests;
 
 /// Virtual lanes. 16 rather than 8: arrays of 8 were seen to fall back to scalar code on some targets.
 pub(crate) const LANES: usize = 16;
@@ -47,8 +53,41 @@ impl Sum {
         self.total = total;
     }
 
+    /// Adds a number to each of several sums.
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
+    pub(crate) fn add_each(sums: &mut [Self], numbers: &[f64]) {
+        for (sum, &number) in sums.iter_mut().zip(numbers) {
+            sum.add(number);
+        }
+    }
+
+    /// The values of several sums.
+    #[inline(always)]
+    pub(crate) fn values<const N: usize>(sums: &[Self; N]) -> [f64; N] {
+        // x / 1 is x
+        Self::means(sums, 1.0)
+    }
+
+    /// The values of several sums, each divided by `count`.
+    #[inline(always)]
+    pub(crate) fn means<const N: usize>(sums: &[Self; N], count: f64) -> [f64; N] {
+        let mut values = [0.0; N];
+        Self::write(sums, count, &mut values);
+        values
+    }
+
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
+    fn write(sums: &[Self], divisor: f64, values: &mut [f64]) {
+        for (value, sum) in values.iter_mut().zip(sums) {
+            *value = sum.value() / divisor;
+        }
+    }
+
     /// The sum; ±inf and NaN pass through.
-    #[inline]
+    #[cfg_attr(not(compact), inline)]
+    #[cfg_attr(compact, inline(never))]
     pub(crate) fn value(self) -> f64 {
         if self.total.is_finite() {
             self.total + self.lost
@@ -68,7 +107,8 @@ fn magnitude(x: f64) -> f64 {
 }
 
 /// Adds the lanes as a fixed tree.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
 pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
     let mut width = LANES / 2;
     while width > 0 {
@@ -81,6 +121,7 @@ pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
 }
 
 /// Begins where a line of the cache does: vectors that lie across two lines are written and read back much more slowly.
+#[cfg(not(compact))]
 #[repr(align(64))]
 struct Line<T>(T);
 
@@ -97,11 +138,26 @@ pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: 
     fold_row(row, inputs, outputs, token)
 }
 
+/// The sum over the kept tokens of one sequence.
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
+pub(crate) fn row_total<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
+    sum_row(row, values, R::widen)
+}
+
+/// The sum of `x − y` over the kept tokens of one sequence.
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
+pub(crate) fn row_difference<R: Real>(row: &Row<'_>, x: &[R], y: &[R]) -> f64 {
+    let [sum] = map_row(row, [x, y], [], |[x, y]| ([], [(x - y).widen()]));
+    sum
+}
+
 /// As [`map_row`], with terms of a type of their own: with those of `R` the lanes of an `f32` formula are twice as many as with
 /// `f64`. They are summed in `f64` all the same.
 ///
 /// The loop over a chunk is a plain one, without masks, sums, branches or bounds to check: the form that compilers vectorise.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -163,7 +219,7 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 
 /// The sum of one cheap `term` of one input, as [`fold_row`] would give it: terms are added as they come, in place of being kept for
 /// the chunk. With several sums the compiler no longer finds the vectors.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
     let input = row.of(input);
@@ -192,7 +248,7 @@ pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f
     sum.value()
 }
 
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn add_terms<R: Real>(
     inputs: &[R; CHUNK],
@@ -211,7 +267,7 @@ fn add_terms<R: Real>(
 }
 
 /// The same sums in the same order by the engine that exists once.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 #[inline(always)]
 pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
     let [sum] = map_row(row, [input], [], |[x]| ([], [term(x)]));
@@ -219,7 +275,7 @@ pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f
 }
 
 /// The same sums in the same order by the engine that exists once.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -230,77 +286,17 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     let mut sums = [0.0; SUMS];
     small::fold_row(row, &inputs, &mut outputs, &mut sums, &|slot: &mut small::Slot<R>| {
         const { assert!(INS <= small::MOST && OUTS <= small::MOST && SUMS <= small::MOST) };
-        let (out, terms) = token(array::from_fn(|i| slot.inputs[i]));
-        (0..OUTS).for_each(|o| slot.outputs[o] = out[o]);
-        (0..SUMS).for_each(|s| slot.terms[s] = terms[s].widen());
+        if let Some(&inputs) = slot.inputs.first_chunk::<INS>() {
+            let (out, terms) = token(inputs);
+            slot.outputs.iter_mut().zip(out).for_each(|(to, out)| *to = out);
+            slot.terms.iter_mut().zip(terms).for_each(|(to, term)| *to = term.widen());
+        }
     });
     sums
 }
 
-/// The engine for modules that have to be small: formulas are called through a pointer, one token at a time.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
-pub(crate) mod small {
-    use super::{tree, Real, Row, Sum, BLOCK, LANES};
-
-    /// The most inputs, outputs or sums of a formula.
-    pub(crate) const MOST: usize = 24;
-
-    /// What a formula reads and writes at one slot.
-    pub(crate) struct Slot<R> {
-        pub(crate) inputs: [R; MOST],
-        pub(crate) outputs: [R; MOST],
-        pub(crate) terms: [f64; MOST],
-    }
-
-    /// A formula. Not `Fn`: its tables would hold three functions for every formula, two of them unused.
-    pub(crate) trait Token<R> {
-        fn at(&self, slot: &mut Slot<R>);
-    }
-
-    impl<R, F: Fn(&mut Slot<R>)> Token<R> for F {
-        fn at(&self, slot: &mut Slot<R>) {
-            self(slot);
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn fold_row<R: Real>(
-        row: &Row<'_>,
-        inputs: &[&[R]],
-        outputs: &mut [&mut [R]],
-        sums: &mut [f64],
-        token: &dyn Token<R>,
-    ) {
-        let mut slot = Slot { inputs: [R::zero(); MOST], outputs: [R::zero(); MOST], terms: [0.0; MOST] };
-        let (mut totals, mut lanes) = ([Sum::ZERO; MOST], [[0.0; LANES]; MOST]);
-        for (index, &keep) in row.keep.iter().enumerate() {
-            if keep {
-                for (to, from) in slot.inputs.iter_mut().zip(inputs) {
-                    *to = from[row.start + index];
-                }
-                token.at(&mut slot);
-                for (lanes, term) in lanes.iter_mut().zip(slot.terms).take(sums.len()) {
-                    lanes[index % LANES] += term;
-                }
-            }
-            for (output, result) in outputs.iter_mut().zip(slot.outputs) {
-                output[row.start + index] = if keep { result } else { R::zero() };
-            }
-            if (index + 1) % BLOCK == 0 || index + 1 == row.keep.len() {
-                for (total, lanes) in totals.iter_mut().zip(&mut lanes).take(sums.len()) {
-                    total.add(tree(*lanes));
-                    *lanes = [0.0; LANES];
-                }
-            }
-        }
-        for (sum, total) in sums.iter_mut().zip(totals) {
-            *sum = total.value();
-        }
-    }
-}
-
 /// What is kept of `from`, and 0 elsewhere.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
     for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
@@ -309,7 +305,7 @@ fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
 }
 
 /// Dropped and missing slots add +0, which changes no lane: none is ever −0.
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     for (term, &keep) in terms.iter_mut().zip(keep) {
@@ -318,64 +314,8 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     terms[keep.len()..].fill(R::zero());
 }
 
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     add_terms(terms, |_| true, &R::widen, lanes);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Batch, Layout, Mask};
-
-    fn total(values: &[f32], keep: &[bool]) -> f64 {
-        let layout = Layout::padded(1, values.len()).unwrap();
-        let batch = Batch::new(layout, Mask::new(keep)).unwrap();
-        let row = batch.rows().next().unwrap();
-        let [sum] = map_row(&row, [values], [], |[x]| ([], [x.widen()]));
-        sum
-    }
-
-    #[test]
-    fn a_mean_of_a_million_is_within_one_ulp_of_f64() {
-        // equal values make every rounding error point the same way: the worst case for plain lanes
-        for value in [0.1_f32, 1.0 / 3.0, 1e-3, 12345.678] {
-            let values = vec![value; 1_000_003];
-            let mean = (total(&values, &vec![true; values.len()]) / values.len() as f64) as f32;
-            assert_eq!(mean, value);
-        }
-    }
-
-    #[test]
-    fn padding_and_poison_change_no_bit() {
-        for len in [0, 1, 7, 8, 9, 15, 16, 17, 1023, 1024, 1025, 2050] {
-            let mut values: Vec<f32> = (0..len).map(|i| (i as f32 * 0.37).fract() - 0.4).collect();
-            let mut keep: Vec<bool> = (0..len).map(|i| i % 5 != 3).collect();
-            let plain = total(&values, &keep);
-            for (value, keep) in values.iter_mut().zip(&keep) {
-                if !keep {
-                    *value = f32::NAN;
-                }
-            }
-            values.extend([f32::INFINITY; 21]);
-            keep.extend([false; 21]);
-            assert_eq!(plain.to_bits(), total(&values, &keep).to_bits(), "length {len}");
-        }
-    }
-
-    #[test]
-    fn the_compensated_sum_keeps_what_a_plain_one_loses() {
-        let mut sum = Sum::default();
-        for x in [1.0, 1e100, 1.0, -1e100] {
-            sum.add(x);
-        }
-        assert_eq!(sum.value(), 2.0);
-        let mut sum = Sum::default();
-        sum.add(f64::INFINITY);
-        sum.add(1.0);
-        assert_eq!(sum.value(), f64::INFINITY);
-        sum.add(f64::NEG_INFINITY);
-        assert!(sum.value().is_nan());
-    }
 }

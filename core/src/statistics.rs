@@ -6,7 +6,7 @@ use crate::{
     math::sqrt,
     parallel::{in_order, Each, Part},
     real::Real,
-    reduce::{fold_row, map_row, sum_row, Sum},
+    reduce::{fold_row, map_row, row_total, sum_row, Sum},
     simd::multiversion,
 };
 
@@ -72,7 +72,7 @@ impl Moments {
     /// [`Error::Length`] if `values` does not fit `batch`. An empty mask is not an error: the count is 0.
     pub fn of<R: Real>(batch: &Batch<'_>, values: &[R]) -> Result<Self> {
         check_len("values", values, batch.tokens())?;
-        let joint = joined::<R>(batch, |part, report| moments(&part.batch, &values[part.tokens.clone()], report));
+        let joint = joined::<R>(batch, |part, report| moments(&part.batch, part.of(values), report));
         Ok(Self { count: joint.count, mean: joint.mean_x, m2: joint.m2_x })
     }
 
@@ -169,12 +169,12 @@ impl CoMoments {
     /// As [`Self::of`], for slices already checked.
     pub(crate) fn of_two<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Self {
         joined::<R>(batch, |part, report| {
-            co_moments(&part.batch, &x[part.tokens.clone()], &y[part.tokens.clone()], report);
+            co_moments(&part.batch, part.of(x), part.of(y), report);
         })
     }
 
     /// The moments of one sequence whose sums are known.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn of_row<R: Real>(row: &Row<'_>, x: &[R], y: &[R], sum_x: f64, sum_y: f64) -> Self {
         let count = row.kept();
         if count == 0 {
@@ -253,11 +253,11 @@ fn joined<R: Real>(
         |part, [], report| run(part, report),
         |(row, row_sums)| {
             all.merge(&row);
-            sums.iter_mut().zip(row_sums).for_each(|(sum, row)| sum.add(row));
+            Sum::add_each(&mut sums, &row_sums);
         },
     );
     if all.count > 0 {
-        [all.mean_x, all.mean_y] = sums.map(|sum| sum.value() / all.count as f64);
+        [all.mean_x, all.mean_y] = Sum::means(&sums, all.count as f64);
     }
     all
 }
@@ -266,7 +266,7 @@ multiversion! { avx512:
     /// As [`co_moments`] for a single quantity; both moments are its own.
     fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
         for row in batch.rows() {
-            let sum = sum_row(&row, x, R::widen);
+            let sum = row_total(&row, x);
             let count = row.kept();
             let mean = sum / count.max(1) as f64;
             let m2 = sum_row(&row, x, |x| (x.widen() - mean) * (x.widen() - mean));

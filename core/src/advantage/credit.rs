@@ -3,7 +3,7 @@ use crate::{
     error::{check_config, check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
-    reduce::map_row,
+    reduce::{map_row, row_total},
 };
 
 /// Credit shared equally: every kept token gets the same part of its sequence's score.
@@ -150,7 +150,7 @@ pub fn attention_credit<R: Real>(batch: &Batch<'_>, input: AttentionInput<'_, R>
         }
     }
     for (row, &score) in batch.rows().zip(input.scores) {
-        let [total] = map_row(&row, [input.weights], [], |[w]| ([], [w.widen()]));
+        let total = row_total(&row, input.weights);
         let unit = score.widen() / total;
         map_row(&row, [input.weights], [&mut *out], |[w]| ([R::narrow(w.widen() * unit)], []));
     }

@@ -110,21 +110,21 @@ struct Estimate<R> {
 
 /// The next value and the next advantage are what a token needs of the one after it.
 impl<R: Real> Recursion<R, 2, 2, 2> for Estimate<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn kept<V: Lanes<R>>(&self, [reward, value]: [V; 2], [next_value, next_advantage]: [V; 2]) -> ([V; 2], [V; 2]) {
         let delta = reward + V::all(self.gamma) * next_value - value;
         let advantage = delta + V::all(self.decay) * next_advantage;
         ([advantage, advantage + value], [value, advantage])
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn dropped(&self, [next_value, next_advantage]: [R; 2]) -> [R; 2] {
         [R::zero(), self.gamma * next_value + self.decay * next_advantage]
     }
 }
 
 /// The recursion over one sequence: `write` gets every slot, from the last to the first, with `None` where it is dropped.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(super) fn row_advantages<R: Real>(
     row: &Row<'_>,
     input: &GaeInput<'_, R>,

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, refused, Error, Result},
+    error::{check_count, check_len, check_not_negative, Result},
     groups::Groups,
     layout::Batch,
     math::sqrt,
@@ -220,11 +220,7 @@ pub fn leave_one_out<R: Real>(
 
 /// Refuses groups that are not of the batch's sequences.
 pub(super) fn check_sequences(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
-    if groups.sequences() == batch.sequences() {
-        Ok(())
-    } else {
-        refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
-    }
+    check_count("groups", groups.sequences(), batch.sequences())
 }
 
 pub(super) fn check_groups<R>(groups: &Groups<'_>, scores: &[R], scratch: &[Moments], out: &[R]) -> Result<()> {

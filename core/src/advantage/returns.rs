@@ -89,20 +89,20 @@ pub fn discounted_returns<R: Real>(
 struct Discount<R>(R);
 
 impl<R: Real> Recursion<R, 1, 1, 1> for Discount<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn kept<V: Lanes<R>>(&self, [reward]: [V; 1], [ahead]: [V; 1]) -> ([V; 1], [V; 1]) {
         let ahead = reward + V::all(self.0) * ahead;
         ([ahead], [ahead])
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn dropped(&self, [ahead]: [R; 1]) -> [R; 1] {
         [self.0 * ahead]
     }
 }
 
 /// The recursion over one sequence.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(super) fn row_returns<R: Real>(
     row: &Row<'_>,
     rewards: &[R],

@@ -3,7 +3,7 @@ use crate::{
     layout::Batch,
     parallel::{in_order, Each},
     real::Real,
-    reduce::{map_row, sum_row},
+    reduce::{map_row, row_total},
     simd::multiversion,
 };
 
@@ -72,7 +72,7 @@ pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -
         batch,
         Each::ONE,
         [],
-        |part, [], report| row_sums(&part.batch, &rewards[part.tokens.clone()], report),
+        |part, [], report| row_sums(&part.batch, part.of(rewards), report),
         |sum: f64| {
             if let Some(out) = out.next() {
                 *out = R::narrow(sum);
@@ -93,7 +93,7 @@ multiversion! { avx512:
 multiversion! { avx512:
     fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], report: &mut dyn FnMut(f64)) -> () {
         for row in batch.rows() {
-            let sum = sum_row(&row, rewards, R::widen);
+            let sum = row_total(&row, rewards);
             report(sum);
         }
     }

@@ -158,7 +158,7 @@ impl<R: Real> Cap<R> {
         Ok(Self { at: R::narrow(at), leak })
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(super) fn of(self, ratio: R) -> R {
         // written so that a NaN ratio stays NaN
         let capped = if ratio > self.at { self.at } else { ratio };

@@ -121,13 +121,7 @@ pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, o
     check_len("out", out, batch.tokens())?;
     check_whiten(batch, config)?;
     let by = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
-    in_order(
-        batch,
-        Each::ONE,
-        [out],
-        |part, [out], _| rescale(&part.batch, &values[part.tokens.clone()], by, out),
-        |()| (),
-    );
+    in_order(batch, Each::ONE, [out], |part, [out], _| rescale(&part.batch, part.of(values), by, out), |()| ());
     Ok(())
 }
 
@@ -206,7 +200,7 @@ impl Rescale {
     }
 
     /// In f64: a mean far from 0 would cost f32 the digits that matter.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn of<R: Real>(self, x: R) -> R {
         R::narrow((x.widen() - self.mean) * self.inverse + self.back)
     }

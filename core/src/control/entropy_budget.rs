@@ -3,7 +3,10 @@ use super::{
     schedule::ScheduleState,
     window::Window,
 };
-use crate::error::{check_config, check_finite, check_not_negative, Result};
+use crate::{
+    error::{check_config, check_finite, check_not_negative, Result},
+    math::clamp,
+};
 
 /// What an [`EntropyBudget`] remembers from one step to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,7 +154,7 @@ impl EntropyBudget {
         if let Some(b0) = state.b0.filter(|_| known) {
             let budget = state.schedule.budget(&config.schedule, b0, seen.step, seen.reward_std);
             let used = match config.wh_range {
-                Some((low, high)) => wh_per_token.clamp(low, high),
+                Some((low, high)) => clamp(wh_per_token, low, high),
                 None => wh_per_token,
             };
             let lambda = state.lambda + config.learning_rate * (used - budget / n);

@@ -1,4 +1,7 @@
-use crate::error::{check_finite, check_not_negative, check_positive, Result};
+use crate::{
+    error::{check_finite, check_not_negative, check_positive, Result},
+    math::clamp,
+};
 
 /// A price of KL that never moves.
 ///
@@ -137,7 +140,7 @@ impl AdaptiveKl {
     /// [`Error::Config`](crate::Error::Config) if `kl` is not finite.
     pub fn update(&mut self, kl: f64, samples: u32) -> Result<f64> {
         check_finite("kl", kl)?;
-        let error = (kl / self.target - 1.0).clamp(-0.2, 0.2);
+        let error = clamp(kl / self.target - 1.0, -0.2, 0.2);
         self.beta *= 1.0 + error * f64::from(samples) / self.horizon;
         Ok(self.beta)
     }

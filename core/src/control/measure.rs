@@ -36,7 +36,7 @@ multiversion! {
 }
 
 /// `−p log p`; 0 for an impossible token.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn self_information<R: Real>(log_prob: R) -> R {
     let p = exp(log_prob);
     if p == R::zero() {

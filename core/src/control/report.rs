@@ -2,7 +2,7 @@ use super::BudgetReport;
 use crate::{
     loss::DualGameLoss,
     math::sqrt,
-    metric::{Analysis, Spread},
+    metric::{entries::Entries, Analysis, Spread},
 };
 
 /// Quantiles over the kept tokens.
@@ -53,27 +53,38 @@ impl DualGameReport {
 
     /// Every key as a trainer logs it; what is not known in this step is left out.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let (budget, update) = (&self.budget, self.last_update);
-        let measured = self.analysis.entries().map(|(key, value)| (key, Some(value)));
-        let further = [
-            ("analysis/H_p50", self.entropy.map(|quantiles| quantiles.p50)),
-            ("analysis/H_p90", self.entropy.map(|quantiles| quantiles.p90)),
-            ("analysis/cov_p50", self.covariance.map(|quantiles| quantiles.p50)),
-            ("analysis/cov_p90", self.covariance.map(|quantiles| quantiles.p90)),
-            ("analysis/corr", Some(self.correlation())),
-            ("dual_game/lambda", Some(budget.lambda)),
-            ("dual_game/beta", Some(self.beta)),
-            ("dual_game/B_token", budget.budget_per_token),
-            ("dual_game/KL_per_token", self.kl_per_token),
-            ("dual_game/usage_ratio", budget.usage_ratio),
-            ("dual_game/per_token_budget_Bt", budget.budget_per_token),
-            ("dual_game/wH_per_token", Some(budget.wh_per_token)),
-            ("dual_game/token_entropy_mean", Some(self.analysis.entropy_per_token_mean())),
-            ("dual_game/reward_std", Some(self.reward_std)),
-            ("dual_game/token_count", Some(self.analysis.moments.count as f64)),
-            ("dual_game/clipfrac_upper", update.map(|update| update.clip_fraction_upper)),
-            ("dual_game/clipfrac_lower", update.map(|update| update.clip_fraction_lower)),
-        ];
-        measured.into_iter().chain(further).filter_map(|(key, value)| value.map(|value| (key, value)))
+        let budget = &self.budget;
+        let quantiles = |found: TokenQuantiles| [found.p50, found.p90];
+        let mut list = Entries::new();
+        list.pairs(&self.analysis.entries());
+        list.group(&["analysis/H_p50", "analysis/H_p90"], self.entropy.map(quantiles));
+        list.group(&["analysis/cov_p50", "analysis/cov_p90"], self.covariance.map(quantiles));
+        list.all(
+            &["analysis/corr", "dual_game/lambda", "dual_game/beta"],
+            &[self.correlation(), budget.lambda, self.beta],
+        );
+        list.add("dual_game/B_token", &budget.budget_per_token);
+        list.add("dual_game/KL_per_token", &self.kl_per_token);
+        list.add("dual_game/usage_ratio", &budget.usage_ratio);
+        list.add("dual_game/per_token_budget_Bt", &budget.budget_per_token);
+        list.all(
+            &[
+                "dual_game/wH_per_token",
+                "dual_game/token_entropy_mean",
+                "dual_game/reward_std",
+                "dual_game/token_count",
+            ],
+            &[
+                budget.wh_per_token,
+                self.analysis.entropy_per_token_mean(),
+                self.reward_std,
+                self.analysis.moments.count as f64,
+            ],
+        );
+        list.group(
+            &["dual_game/clipfrac_upper", "dual_game/clipfrac_lower"],
+            self.last_update.map(|update| [update.clip_fraction_upper, update.clip_fraction_lower]),
+        );
+        list
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     error::{check_config, check_not_negative, check_unit, Result},
-    math::exp,
+    math::{clamp, exp},
 };
 
 /// How the budget B follows from B0.
@@ -156,7 +156,7 @@ impl ScheduleState {
         match *schedule {
             BudgetSchedule::Constant => b0,
             BudgetSchedule::RewardStdUsage { share, .. } => {
-                let sigma = if self.sigma_max > 0.0 { (reward_std / self.sigma_max).clamp(0.0, 1.0) } else { 0.0 };
+                let sigma = if self.sigma_max > 0.0 { clamp(reward_std / self.sigma_max, 0.0, 1.0) } else { 0.0 };
                 let usage = self.usage.filter(|&usage| (0.0..=1.0).contains(&usage)).unwrap_or(1.0);
                 let factor = share * sigma + (1.0 - share) * usage;
                 b0 * if factor < 0.1 { 0.1 } else { factor }

@@ -56,8 +56,7 @@ pub struct KlInput<'a, R> {
 impl<R> KlInput<'_, R> {
     /// What a part of the batch reads.
     fn part(&self, part: &Part<'_>) -> Self {
-        let tokens = part.tokens.clone();
-        Self { log_probs: &self.log_probs[tokens.clone()], ref_log_probs: &self.ref_log_probs[tokens] }
+        Self { log_probs: part.of(self.log_probs), ref_log_probs: part.of(self.ref_log_probs) }
     }
 }
 
@@ -188,7 +187,7 @@ macro_rules! by_estimator {
 pub(crate) use by_estimator;
 
 impl<R: Real> Kl<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn new(config: &KlConfig, estimator: KlEstimator) -> Self {
         let (low, high, most) = match (config.bounds, estimator) {
             (KlBounds::K3Only, KlEstimator::K3) => (-20.0, 20.0, 10.0),
@@ -199,7 +198,7 @@ impl<R: Real> Kl<R> {
         Self { estimator, low: R::narrow(low), high: R::narrow(high), most: R::narrow(most) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn unbounded(&self, d: R) -> R {
         match self.estimator {
             KlEstimator::K1 => d,
@@ -210,13 +209,13 @@ impl<R: Real> Kl<R> {
     }
 
     /// The estimate for one token.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn value(&self, d: R) -> R {
         clamp(self.unbounded(d), -self.most, self.most)
     }
 
     /// Its own gradient.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn gradient(&self, d: R) -> R {
         let gradient = match self.estimator {
             KlEstimator::K1 => R::one(),
@@ -244,12 +243,12 @@ impl<R: Real> Kl<R> {
 }
 
 /// The estimate for one token.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn value_of<R: Real>(config: &KlConfig, d: R) -> R {
     Kl::new(config, config.estimator).value(d)
 }
 
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
     match config.gradient {
         KlGradient::StraightThrough => d,
@@ -258,7 +257,7 @@ pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
 }
 
 /// Writes a function of `d` at every kept token.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn each<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &mut [R], of: impl Fn(R) -> R) {
     for row in batch.rows() {
         map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([of(p - q)], []));

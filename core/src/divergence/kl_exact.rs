@@ -139,7 +139,7 @@ struct Pair<R> {
 }
 
 impl<R: Real> Pair<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn read<L: Logit<Compute = R>>(logits: &[L], ref_logits: &[L], scale: R) -> Self {
         let (policy, reference) = (VocabRow::read(logits, scale), VocabRow::read(ref_logits, scale));
         let log_sums = R::narrow(policy.log_sum() - reference.log_sum());
@@ -147,13 +147,13 @@ impl<R: Real> Pair<R> {
     }
 
     /// p and ln p − ln q of one entry.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn entry(&self, [z, w]: [R; 2]) -> (R, R) {
         let (distance, ref_distance) = (z - self.policy.max, w - self.reference.max);
         (exp(distance) * self.inverse_sum, distance - ref_distance - self.log_sums)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn divergence<L: Logit<Compute = R>>(&self, logits: &[L], ref_logits: &[L]) -> f64 {
         let mut sum = Sum::default();
         let (mut block, mut ref_block) = (Block::new(), Block::new());
@@ -168,7 +168,7 @@ impl<R: Real> Pair<R> {
 }
 
 impl<R: Real> Terms<R, 2, 1> for Pair<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn of(&self, z: [R; 2]) -> [R; 1] {
         let (p, log_ratio) = self.entry(z);
         // 0 · ±inf would be NaN

@@ -7,7 +7,7 @@ use crate::{
     layout::{Batch, Row},
     math::exp,
     real::Real,
-    reduce::map_row,
+    reduce::{map_row, row_difference},
     simd::multiversion,
 };
 
@@ -165,13 +165,13 @@ pub fn kl_importance_weighted_gradient<R: Real>(
 }
 
 /// The one weight of a sequence.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn sequence_weight<R: Real>(row: &Row<'_>, log_probs: &[R], old_log_probs: &[R]) -> R {
-    let [sum] = map_row(row, [log_probs, old_log_probs], [], |[new, old]| ([], [(new - old).widen()]));
+    let sum = row_difference(row, log_probs, old_log_probs);
     exp(R::narrow(sum / row.kept().max(1) as f64))
 }
 
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn token_weight<R: Real>(weight: KlWeight, log_ratio: R) -> R {
     match weight {
         KlWeight::ScoreFunction => R::one(),
@@ -188,7 +188,7 @@ fn token_weight<R: Real>(weight: KlWeight, log_ratio: R) -> R {
 }
 
 /// Whether a product is strictly beyond slime's bound.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn beyond<R: Real>(weight: KlWeight, product: R) -> bool {
     weight == KlWeight::TokenBounded && product.abs() > R::narrow(10.0)
 }

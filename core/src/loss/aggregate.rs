@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, check_positive, refused, Error, Result},
+    error::{check_config, check_count, check_len, check_positive, refused, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -174,11 +174,7 @@ pub fn group_tokens(batch: &Batch<'_>, groups: &Groups<'_>, out: &mut [u64]) -> 
 }
 
 fn check_groups(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
-    if groups.sequences() == batch.sequences() {
-        Ok(())
-    } else {
-        refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() })
-    }
+    check_count("groups", groups.sequences(), batch.sequences())
 }
 
 /// A checked aggregation: what is left to do per sequence.
@@ -267,14 +263,18 @@ impl Plan<'_> {
     }
 
     /// Each sequence with the weight of its kept tokens.
-    #[inline(always)]
-    pub(crate) fn rows<'b>(&'b self, batch: &Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+    #[cfg_attr(not(compact), inline(always))]
+    pub(crate) fn rows<'b>(&'b self, batch: &'b Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         self.rows_from(batch, 0)
     }
 
     /// As [`Self::rows`] for a part that begins with sequence `first` of the whole batch.
-    #[inline(always)]
-    pub(crate) fn rows_from<'b>(&'b self, part: &Batch<'b>, first: usize) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+    #[cfg_attr(not(compact), inline(always))]
+    pub(crate) fn rows_from<'b>(
+        &'b self,
+        part: &'b Batch<'b>,
+        first: usize,
+    ) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         let mut prompts = match &self.per {
             Per::Prompt { groups, .. } => Some(groups.ids().skip(first)),
             _ => None,

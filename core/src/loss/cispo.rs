@@ -168,7 +168,7 @@ struct Bounded<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Bounded<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
         let inside = if ratio.ratio < self.low { self.low } else { ratio.ratio };

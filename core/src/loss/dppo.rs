@@ -157,7 +157,7 @@ impl<R: Real> Bounds<R> {
     }
 
     /// The weighed policy gradient of one token, if it is kept.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R, keep: bool) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.log_ratio);
         let capped = ratio.ratio > self.cap;
@@ -180,7 +180,7 @@ impl<R: Real> Bounds<R> {
 struct TotalVariation<R>(Bounds<R>);
 
 impl<R: Real> TokenLoss<R> for TotalVariation<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let moved = exp(log_prob) - exp(old_log_prob);
         let positive = advantage > R::zero();
@@ -193,7 +193,7 @@ impl<R: Real> TokenLoss<R> for TotalVariation<R> {
 struct BinaryKl<R>(Bounds<R>);
 
 impl<R: Real> TokenLoss<R> for BinaryKl<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let (p, q, one, tiny) = (exp(log_prob), exp(old_log_prob), R::one(), R::narrow(1e-8));
         let kl = q * (old_log_prob - log_prob) + (one - q) * ln((one - q + tiny) / (one - p + tiny));

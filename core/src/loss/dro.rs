@@ -73,7 +73,7 @@ struct Quadratic<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Quadratic<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let d = log_prob - old_log_prob;
         Token {

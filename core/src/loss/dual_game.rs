@@ -183,7 +183,7 @@ struct Game<R> {
 
 impl<R: Real> Game<R> {
     /// The advantage after both prices, and its derivative by the log-probability.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn advantage(&self, log_prob: R, gap: R, advantage: R, given: R) -> (R, R) {
         let (zero, one) = (R::zero(), R::one());
         let base = if advantage < zero { self.gamma * advantage } else { advantage };
@@ -199,7 +199,7 @@ impl<R: Real> Game<R> {
         (base - entropy - distance, entropy_slope - distance_slope)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R, reference: R, given: R) -> Token<R> {
         let zero = R::zero();
         let (modified, slope) = self.advantage(log_prob, log_prob - reference, advantage, given);
@@ -247,10 +247,8 @@ multiversion! {
                 weighed(token, if weighs { omega } else { R::one() }, w)
             });
             parts[0] *= weight;
-            for (total, part) in totals.iter_mut().zip(parts) {
-                total.add(part);
-            }
+            Sum::add_each(&mut totals, &parts);
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

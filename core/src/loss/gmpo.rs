@@ -126,6 +126,6 @@ multiversion! {
                 total.add(part);
             }
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

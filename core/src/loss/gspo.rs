@@ -6,7 +6,7 @@ use crate::{
     layout::Batch,
     math::exp,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{map_row, row_difference, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -175,7 +175,7 @@ multiversion! {
         let mut totals = [Sum::default(); 3];
         for (row, weight) in plan.rows(batch) {
             let kept = row.kept();
-            let [log_ratios] = map_row(&row, [input.log_probs, input.old_log_probs], [], |[new, old]| ([], [(new - old).widen()]));
+            let log_ratios = row_difference(&row, input.log_probs, input.old_log_probs);
             let mean = log_ratios / kept.max(1) as f64;
             let capped = mean > cap;
             let ratio = R::narrow(exp(if capped { cap } else { mean }));
@@ -201,6 +201,6 @@ multiversion! {
                 total.add(part);
             }
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

@@ -1,10 +1,10 @@
 use super::PolicyLossInput;
 use crate::{
-    error::{check_len, check_positive, refused, Error, Result},
+    error::{check_count, check_len, check_positive, refused, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{row_difference, row_total, Sum},
     statistics::Moments,
 };
 
@@ -62,9 +62,7 @@ pub fn gvpo<R: Real>(
     grad: &mut [R],
 ) -> Result<f64> {
     input.check(batch, grad)?;
-    if groups.sequences() != batch.sequences() {
-        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
-    }
+    check_count("groups", groups.sequences(), batch.sequences())?;
     check_len("scratch", scratch, groups.count())?;
     check_positive("beta", config.beta)?;
     scratch.fill(Moments::default());
@@ -74,17 +72,14 @@ pub fn gvpo<R: Real>(
     if let Some(lonely) = scratch.iter().find(|moments| moments.count == 1) {
         return refused(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
     }
-    let log_ratio = |row: &Row<'_>| {
-        let [sum] = map_row(row, [input.log_probs, input.old_log_probs], [], |[new, old]| ([], [(new - old).widen()]));
-        config.beta * sum
-    };
+    let log_ratio = |row: &Row<'_>| config.beta * row_difference(row, input.log_probs, input.old_log_probs);
     for (row, group) in batch.rows().zip(groups.ids()) {
         scratch[group].mean += log_ratio(&row) / scratch[group].count as f64;
     }
     let mut loss = Sum::default();
     for (row, group) in batch.rows().zip(groups.ids()) {
         let moments = scratch[group];
-        let [advantages] = map_row(&row, [input.advantages], [], |[a]| ([], [a.widen()]));
+        let advantages = row_total(&row, input.advantages);
         let error = log_ratio(&row) - moments.mean - advantages / row.kept().max(1) as f64;
         let others = (moments.count - 1) as f64;
         loss.add(0.5 * error * error / others);

@@ -100,6 +100,6 @@ multiversion! {
             totals[0].add(weight * sum);
             totals[1].add(sum);
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

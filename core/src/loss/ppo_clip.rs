@@ -142,7 +142,7 @@ pub(super) struct Clipping<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Clipping<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let log_ratio = log_prob - old_log_prob;
         let ratio = Ratio::new(log_ratio, self.bound);
@@ -210,12 +210,12 @@ impl<R: Real> Clip<R> {
     }
 
     /// The ratio no lower and no higher than the first clip lets it be; NaN stays NaN.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(super) fn inside(&self, ratio: R) -> R {
         clamp(ratio, self.low, self.high)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn token(&self, ratio: R, advantage: R) -> Clipped<R> {
         let (negative, positive) = (advantage < R::zero(), advantage > R::zero());
         let least = if negative { self.low } else { R::neg_infinity() };

@@ -57,7 +57,7 @@ pub fn reinforce<R: Real>(
 pub(super) struct Plain;
 
 impl<R: Real> TokenLoss<R> for Plain {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         Token {
             loss: -advantage * log_prob,

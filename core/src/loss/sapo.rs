@@ -92,7 +92,7 @@ struct Gate<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Gate<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
         let tau = if advantage > R::zero() { self.positive } else { self.negative };

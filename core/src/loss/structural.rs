@@ -157,13 +157,13 @@ multiversion! {
 }
 
 /// The three quantities of a token.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn quantities<R: Real>([log_prob, advantage, complexity]: [R; 3], mean_surprisal: f64) -> [f64; 3] {
     let surprisal = -log_prob.widen();
     [complexity.widen(), surprisal, advantage.widen() * (surprisal - mean_surprisal)]
 }
 
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn means<'b, R: Real>(
     rows: impl Iterator<Item = Row<'b>>,
     inputs: [&[R]; 3],
@@ -176,7 +176,7 @@ fn means<'b, R: Real>(
             sum.add(part);
         }
     }
-    sums.map(|sum| sum.value() / n)
+    Sum::means(&sums, n)
 }
 
 /// Means and scales of complexity, surprisal and drift.
@@ -186,7 +186,7 @@ struct Scores {
 }
 
 impl Scores {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn of<'b, R: Real, I: Iterator<Item = Row<'b>>>(
         rows: impl Fn() -> I,
         input: StructuralInput<'_, R>,
@@ -202,7 +202,7 @@ impl Scores {
         Self { mean, scale: variance.map(|variance| sqrt(variance + EPSILON) + EPSILON) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn write<R: Real>(&self, row: &Row<'_>, input: StructuralInput<'_, R>, config: &StructuralConfig, out: &mut [R]) {
         let inputs = [input.log_probs, input.advantages, input.complexity];
         map_row(row, inputs, [out], |token| {

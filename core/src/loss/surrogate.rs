@@ -40,7 +40,7 @@ impl<'a, R> PolicyLossInput<'a, R> {
     where
         R: Copy,
     {
-        let of = |tokens: &'a [R]| &tokens[part.tokens.clone()];
+        let of = |tokens: &'a [R]| part.of(tokens);
         Self {
             log_probs: of(self.log_probs),
             old_log_probs: of(self.old_log_probs),
@@ -61,7 +61,7 @@ pub(crate) struct Ratio<R> {
 }
 
 impl<R: Real> Ratio<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn new(log_ratio: R, bound: R) -> Self {
         let beyond = (log_ratio > bound) | (log_ratio < -bound);
         let bounded = clamp(log_ratio, -bound, bound);
@@ -134,7 +134,7 @@ pub(super) struct Surrogate<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Surrogate<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
         let loss = -advantage * ratio.ratio;

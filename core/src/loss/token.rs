@@ -102,15 +102,15 @@ pub(crate) fn evaluate_any<R: Real, F: TokenLoss<R>>(
         Each::ONE,
         [grad],
         |part, [grad], report| walk(part, input.part(part), formula, plan, grad, report),
-        |parts: [f64; 4]| totals.iter_mut().zip(parts).for_each(|(total, part)| total.add(part)),
+        |parts: [f64; 4]| Sum::add_each(&mut totals, &parts),
     );
-    let [loss, held, held_below, kl] = totals.map(Sum::value);
+    let [loss, held, held_below, kl] = Sum::values(&totals);
     let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / divisor.of(batch.kept() as f64) };
     PolicyLoss { loss, clip_fraction: mean(held), clip_fraction_lower: mean(held_below), kl: mean(kl) }
 }
 
 /// A rollout weight multiplies loss and gradient of its token; it is a constant.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [R; 4]) {
     let loss = token.loss * omega;
     let gradient = token.slope * omega * w;

@@ -125,7 +125,7 @@ impl Kind {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn weigh<R: Real>(self, log_prob: R, gap: R, advantage: R, given: R) -> Weighed<R> {
         let (zero, one) = (R::zero(), R::one());
         let p = exp(log_prob);

@@ -1,9 +1,10 @@
 use crate::{
-    error::{check_config, check_len, refused, Error, Result},
+    error::{check_config, check_count, check_len, Result},
     groups::Groups,
     layout::Batch,
+    order::sort,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{row_total, Sum},
 };
 
 /// What [`trie_complexity`] reads.
@@ -99,7 +100,7 @@ impl TrieScratch {
 ///
 /// **Mask.** Dropped slots are never read and get 0; a response takes part at a position only if it is kept there.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `min_branch_size` is 0.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit `batch`; [`Error::Config`](crate::Error::Config) if `min_branch_size` is 0.
 ///
 /// **Reference.** The owner's experiment (BNTO), complexity `Trie` of the structural weight; [`TriePrefix::Same`] is an addition.
 ///
@@ -124,9 +125,7 @@ pub fn trie_complexity<R: Real>(
     scratch: &mut [TrieScratch],
     out: &mut [R],
 ) -> Result<()> {
-    if groups.sequences() != batch.sequences() {
-        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
-    }
+    check_count("groups", groups.sequences(), batch.sequences())?;
     check_len("tokens", input.tokens, batch.tokens())?;
     check_len("rewards", input.rewards, batch.tokens())?;
     check_len("scratch", scratch, batch.sequences())?;
@@ -137,7 +136,7 @@ pub fn trie_complexity<R: Real>(
     out.fill(R::zero());
     let mut longest = 0;
     for (((sequence, row), group), entry) in batch.rows().enumerate().zip(groups.ids()).zip(scratch.iter_mut()) {
-        let [score] = map_row(&row, [input.rewards], [], |[reward]| ([], [reward.widen()]));
+        let score = row_total(&row, input.rewards);
         *entry = TrieScratch { score, group, sequence, ..Default::default() };
         longest = longest.max(row.last_kept().map_or(0, |last| last + 1));
     }
@@ -148,7 +147,7 @@ pub fn trie_complexity<R: Real>(
             entry.token = kept.then(|| input.tokens[start + t]);
         }
         // scores within a branch ascend, so that its sum does not depend on the order of the sequences
-        scratch.sort_unstable_by(|a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
+        sort(scratch, |a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
         let mut begin = 0;
         while begin < scratch.len() {
             let first = scratch[begin];

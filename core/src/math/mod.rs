@@ -20,7 +20,7 @@ pub(crate) use ln::{ln_f32, ln_f64};
 /// `e^x`.
 ///
 /// NaN → NaN, +inf → +inf, −inf → 0, ±0 → 1. Overflow gives +inf, underflow passes through the subnormals to 0.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub fn exp<R: Real>(x: R) -> R {
     x.own_exp()
 }
@@ -28,19 +28,19 @@ pub fn exp<R: Real>(x: R) -> R {
 /// The natural logarithm.
 ///
 /// NaN → NaN, +inf → +inf, ±0 → −inf, negative → NaN, 1 → 0. Subnormal arguments are exact inputs like any other.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub fn ln<R: Real>(x: R) -> R {
     x.own_ln()
 }
 
 /// The square root, correctly rounded. Negative → NaN, −0 → −0.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub fn sqrt<R: Real>(x: R) -> R {
     x.own_sqrt()
 }
 
 /// `x` no lower than `low` and no higher than `high`; NaN stays NaN.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn clamp<R: Real>(x: R, low: R, high: R) -> R {
     let x = if x < low { low } else { x };
     if x > high {

@@ -23,11 +23,10 @@ pub struct AnalysisInput<'a, R> {
 impl<R> AnalysisInput<'_, R> {
     /// What a part of the batch reads.
     fn part(&self, part: &Part<'_>) -> Self {
-        let tokens = part.tokens.clone();
         Self {
-            old_log_probs: &self.old_log_probs[tokens.clone()],
-            advantages: &self.advantages[tokens.clone()],
-            rewards: &self.rewards[tokens],
+            old_log_probs: part.of(self.old_log_probs),
+            advantages: part.of(self.advantages),
+            rewards: part.of(self.rewards),
         }
     }
 }
@@ -136,10 +135,10 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
         |part, [], report| sums(&part.batch, input.part(part), report),
         |(row, parts)| {
             moments.merge(&row);
-            totals.iter_mut().zip(parts).for_each(|(total, part): (&mut Sum, f64)| total.add(part));
+            Sum::add_each(&mut totals, &parts);
         },
     );
-    let [_, _, entropy_sum, wh_sum, reward_sum] = totals.map(Sum::value);
+    let [_, _, entropy_sum, wh_sum, reward_sum] = Sum::values(&totals);
     Ok(Analysis { moments, entropy_sum, wh_sum, reward_sum, sequences: batch.sequences() as u64 })
 }
 

@@ -45,10 +45,8 @@ multiversion! {
         let mut sums = [Sum::default(); 2];
         for row in batch.rows() {
             let parts = map_row(&row, [weights], [], |[w]| ([], [w.widen(), w.widen() * w.widen()]));
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.add(part);
-            }
+            Sum::add_each(&mut sums, &parts);
         }
-        sums.map(Sum::value)
+        Sum::values(&sums)
     }
 }

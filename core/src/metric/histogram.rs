@@ -1,6 +1,7 @@
 use crate::{
     error::{check_len, check_unit, refused, Error, Result},
     layout::Batch,
+    math::clamp,
     real::Real,
 };
 
@@ -139,7 +140,7 @@ impl Histogram {
         for (value, count) in below.chain([(0.0, self.zero)]).chain(above) {
             passed += count;
             if passed > rank {
-                return Ok(value.clamp(self.min, self.max));
+                return Ok(clamp(value, self.min, self.max));
             }
         }
         Ok(self.max)

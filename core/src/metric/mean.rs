@@ -2,7 +2,7 @@ use crate::{
     error::{check_len, refused, Error, Result},
     layout::Batch,
     real::Real,
-    reduce::{fold_row, Sum},
+    reduce::{row_total, Sum},
     simd::multiversion,
     statistics::{CoMoments, Divisor, Moments, Spread},
 };
@@ -45,7 +45,7 @@ multiversion! {
     fn total<R: Real>(batch: &Batch<'_>, values: &[R]) -> f64 {
         let mut all = Sum::default();
         for row in batch.rows() {
-            let [sum] = fold_row(&row, [values], [], |[x]| ([], [x]));
+            let sum = row_total(&row, values);
             all.add(sum);
         }
         all.value()

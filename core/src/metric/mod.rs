@@ -2,6 +2,7 @@
 
 mod analysis;
 mod effective_sample_size;
+pub(crate) mod entries;
 mod explained_variance;
 mod histogram;
 mod mean;

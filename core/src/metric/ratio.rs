@@ -69,11 +69,9 @@ multiversion! {
                 let value = |estimator| kl_value(&KlConfig { estimator, ..Default::default() }, p - q).widen();
                 ([], [value(KlEstimator::K1), value(KlEstimator::Abs), value(KlEstimator::K2), value(KlEstimator::K3)])
             });
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.add(part);
-            }
+            Sum::add_each(&mut sums, &parts);
         }
-        sums.map(Sum::value)
+        Sum::values(&sums)
     }
 }
 
@@ -176,12 +174,12 @@ multiversion! {
                 count.add(part);
             }
         }
-        counts.map(Sum::value)
+        Sum::values(&counts)
     }
 }
 
 /// How many tokens of a sequence the clip holds below, above, and by its second bound.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn held_of_row<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
     map_row(row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
         ([], held_token(exp(new - old), advantage, clip))
@@ -189,7 +187,7 @@ pub(crate) fn held_of_row<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip
 }
 
 /// The same of one ratio, as 0 or 1.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn held_token<R: Real>(ratio: R, advantage: R, clip: &Clip<R>) -> [f64; 3] {
     let token = clip.token(ratio, advantage);
     let count = |yes: bool| if yes { 1.0 } else { 0.0 };

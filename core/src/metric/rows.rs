@@ -3,7 +3,7 @@ use crate::{
     layout::Batch,
     math::sqrt,
     real::Real,
-    reduce::{fold_row, map_row},
+    reduce::{map_row, row_total},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -75,7 +75,7 @@ pub fn row_means<R: Real>(batch: &Batch<'_>, values: &[R], divisor: Divisor, out
 multiversion! {
     fn sums<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R], divisor: Option<Divisor>) -> () {
         for (row, out) in batch.rows().zip(out) {
-            let [sum] = fold_row(&row, [values], [], |[x]| ([], [x]));
+            let sum = row_total(&row, values);
             *out = R::narrow(match (divisor, row.kept()) {
                 (Some(divisor), kept) if kept > 0 => sum / divisor.of(kept as f64),
                 _ => sum,
@@ -124,7 +124,7 @@ multiversion! {
     fn normalized<R: Real>(batch: &Batch<'_>, values: &[R], floor: f64, out: &mut [R]) -> () {
         for row in batch.rows() {
             let n = row.kept().max(1) as f64;
-            let [sum] = fold_row(&row, [values], [], |[x]| ([], [x]));
+            let sum = row_total(&row, values);
             let mean = sum / n;
             let [squares] = map_row(&row, [values], [], |[x]| {
                 let deviation = x.widen() - mean;

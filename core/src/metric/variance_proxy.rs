@@ -138,6 +138,6 @@ multiversion! {
                 total.add(term);
             }
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

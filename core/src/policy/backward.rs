@@ -31,13 +31,12 @@ pub struct LogitsGradientInput<'a, L: Logit> {
 impl<L: Logit> LogitsGradientInput<'_, L> {
     /// What a part of the tokens reads.
     fn part(&self, part: &Part<'_>) -> Self {
-        let tokens = part.tokens.clone();
         Self {
-            logits: &self.logits[tokens.start * self.vocab..tokens.end * self.vocab],
+            logits: part.rows_of(self.logits, self.vocab),
             vocab: self.vocab,
-            tokens: &self.tokens[tokens.clone()],
-            grad_log_probs: &self.grad_log_probs[tokens.clone()],
-            grad_entropy: &self.grad_entropy[tokens],
+            tokens: part.of(self.tokens),
+            grad_log_probs: part.of(self.grad_log_probs),
+            grad_entropy: part.of(self.grad_entropy),
         }
     }
 }
@@ -121,7 +120,7 @@ multiversion! { avx512:
                 // written so that NaN goes on, and −inf · 0 does not become NaN
                 if p == L::Compute::zero() { L::Compute::zero() } else { -p * (g + h * (distance - mean_distance)) }
             };
-            if row.near {
+            if row.near && !L::Compute::COMPACT {
                 for (grad, logit) in grad.iter_mut().zip(logits) {
                     let distance = logit.load() * scale - row.max;
                     *grad = slope(distance, distance.own_exp_near());

@@ -255,7 +255,7 @@ fn each_row<L: Logit, const OUTS: usize>(
         outputs,
         |part, mut outputs, _| {
             let first = part.tokens.start;
-            let logits = &logits[first * vocab..part.tokens.end * vocab];
+            let logits = part.rows_of(logits, vocab);
             each_slot(&part.batch, logits, vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
                 let results = found.map_or([0.0; OUTS], |(logits, row)| of(first + slot, logits, row));
                 for (output, result) in outputs.iter_mut().zip(results) {

@@ -27,7 +27,7 @@ const RANGE: usize = 32;
 pub(crate) struct VocabRow<R> {
     /// m
     pub(crate) max: R,
-    /// No entry is so far from m that `e^{z−m}` needs care.
+    /// No entry is so far from m that `e^{z−m}` needs care; the careful way has the same bits.
     pub(crate) near: bool,
     /// Σ e^{z−m}
     pub(crate) sum: f64,
@@ -64,6 +64,10 @@ impl<R: Real> VocabRow<R> {
 
     #[inline(always)]
     pub(crate) fn read<L: Logit<Compute = R>>(logits: &[L], inverse_temperature: R) -> Self {
+        if R::COMPACT {
+            // one copy for both: what is not asked for changes nothing
+            return Self::read_squares(logits, inverse_temperature);
+        }
         Self::read_terms::<L, 2>(logits, inverse_temperature)
     }
 
@@ -94,7 +98,7 @@ impl<R: Real> VocabRow<R> {
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let near = least - max >= R::near();
+            let near = !R::COMPACT && least - max >= R::near();
             let ahead =
                 Ahead { address: ahead.as_ptr().wrapping_add(AHEAD * BLOCK).cast(), step: LANES * size_of::<L>() };
             let by_hand = if near && logits.len() == BLOCK && N == 2 { R::near_sums(z, max, ahead) } else { None };
@@ -111,7 +115,7 @@ impl<R: Real> VocabRow<R> {
             row.weighted += sums[1];
             row.squares += sums.get(2).copied().unwrap_or(0.0);
         }
-        row.near = least_of_all - row.max >= R::near();
+        row.near = !R::COMPACT && least_of_all - row.max >= R::near();
         // no entry at all has any probability
         if row.max == R::neg_infinity() {
             row.sum = f64::NAN;
@@ -233,6 +237,16 @@ pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     blocks: [(&[R; BLOCK], usize); INS],
     of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
+    #[cfg(compact)]
+    if R::COMPACT {
+        let mut sums = [0.0; N];
+        small::block_sums(&blocks, &mut sums, &|slot: &mut Slot<R>| {
+            if let Some(&z) = slot.inputs.first_chunk() {
+                slot.outputs.iter_mut().zip(of.of(z)).for_each(|(to, term)| *to = term);
+            }
+        });
+        return sums;
+    }
     let (mut lanes, mut terms) = ([[R::zero(); LANES]; N], [[R::zero(); CHUNK]; N]);
     let len = blocks[0].1;
     for start in (0..len).step_by(CHUNK) {
@@ -254,6 +268,35 @@ pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     }
     lanes.map(|lanes| tree(lanes).widen())
 }
+
+/// The same sums in the same order by the engine that exists once.
+#[cfg(compact)]
+mod small {
+    use super::{tree, Real, BLOCK, LANES};
+    use crate::reduce::small::{Slot, Token};
+
+    /// The most terms.
+    const MOST: usize = 3;
+
+    #[inline(never)]
+    pub(super) fn block_sums<R: Real>(blocks: &[(&[R; BLOCK], usize)], sums: &mut [f64], token: &dyn Token<R>) {
+        let (mut slot, mut lanes) = (Slot::new(), [[R::zero(); LANES]; MOST]);
+        for i in 0..blocks[0].1 {
+            for (to, (z, _)) in slot.inputs.iter_mut().zip(blocks) {
+                *to = z[i];
+            }
+            token.at(&mut slot);
+            for (lanes, term) in lanes.iter_mut().zip(slot.outputs) {
+                lanes[i % LANES] += term;
+            }
+        }
+        for (sum, lanes) in sums.iter_mut().zip(lanes) {
+            *sum = tree(lanes).widen();
+        }
+    }
+}
+#[cfg(compact)]
+use crate::reduce::small::Slot;
 
 /// The sums of a whole block by the form that every machine has.
 #[cfg(test)]

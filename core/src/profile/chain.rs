@@ -1,18 +1,21 @@
 //! The chain from rewards to losses, under one set of conventions.
 
-use super::{results::Results, CompareConfig, Conventions, Quantity, ScoreSlots};
+use super::{
+    results::{Record, Results},
+    CompareConfig, Conventions, Empty, Quantity, ScoreSlots,
+};
 use crate::{
     advantage::{
         broadcast, discounted_returns, gae, gpg_advantage, group_relative, leave_one_out, length_weighted_baseline,
         sequence_sums, whiten, GaeConfig, GaeInput, GaeOutput, ReturnsConfig, ReturnsInput, WeightedSum,
     },
     divergence::{kl_estimate, kl_gradient, KlInput},
-    error::{check_len, kept, Result},
+    error::{check_len, Result},
     groups::Groups,
     layout::{Batch, Mask},
     loss::{
-        aggregate, cispo, gmpo, gspo, ppo_clip, sapo, value_loss, CispoConfig, PolicyLossInput, PpoConfig, ValueConfig,
-        ValueLoss, ValueLossInput,
+        aggregate, cispo, gmpo, gspo, ppo_clip, sapo, value_loss, CispoConfig, PolicyLoss, PolicyLossInput, PpoConfig,
+        ValueConfig, ValueLossInput,
     },
     metric::mean,
     real::Real,
@@ -100,6 +103,15 @@ fn parts<R, const N: usize>(slice: &mut [R], len: usize) -> [&mut [R]; N] {
     core::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
+/// A number that comes without others.
+fn alone(number: f64) -> [f64; 4] {
+    [number, 0.0, 0.0, 0.0]
+}
+
+fn all(loss: PolicyLoss) -> [f64; 4] {
+    [loss.loss, loss.clip_fraction, loss.clip_fraction_lower, loss.kl]
+}
+
 impl<R: Real> Chain<'_, R> {
     /// Runs the chain under one set of conventions.
     pub(super) fn run(&self, c: &Conventions, work: &mut Workspace<'_, R>, out: &mut Results<'_, R>) -> Result<()> {
@@ -113,9 +125,8 @@ impl<R: Real> Chain<'_, R> {
             Some(ref_log_probs) => {
                 let input =
                     KlInRewardInput { scores: input.rewards, old_log_probs: input.old_log_probs, ref_log_probs };
-                let mean = kept(kl_in_reward(batch, input, &c.kl_reward(), rewards));
-                record.note(Quantity::Rewards, mean.map(|_| ()))?;
-                record.scalar(Quantity::RewardKl, mean)?;
+                let mean = kl_in_reward(batch, input, &c.kl_reward(), rewards).map(alone);
+                record.numbers(mean, Empty::Refused, rewards, &[Quantity::RewardKl], Some(Quantity::Rewards))?;
             }
             None => {
                 for ((out, &reward), &keep) in rewards.iter_mut().zip(input.rewards).zip(batch.mask().as_slice()) {
@@ -125,17 +136,16 @@ impl<R: Real> Chain<'_, R> {
         }
         let of_rewards = ReturnsInput { rewards, bootstrap: work.bootstrap };
         let returns_config = ReturnsConfig { gamma: config.gamma, ..c.returns() };
-        record.note(Quantity::Returns, kept(discounted_returns(batch, of_rewards, &returns_config, returns)))?;
+        record.done(Quantity::Returns, discounted_returns(batch, of_rewards, &returns_config, returns))?;
         if let Some(values) = input.values {
             let of_values = GaeInput { rewards, values, bootstrap: work.bootstrap };
             let output = GaeOutput { advantages, returns: gae_returns };
-            let done = kept(gae(batch, of_values, &GaeConfig { gamma: config.gamma, ..c.gae() }, output));
-            record.note(Quantity::Gae, done)?;
-            record.note(Quantity::GaeReturns, done)?;
+            let done = gae(batch, of_values, &GaeConfig { gamma: config.gamma, ..c.gae() }, output);
+            record.done(Quantity::Gae, done)?;
+            record.done(Quantity::GaeReturns, record.ready(Quantity::Gae))?;
         }
         let raw = if input.values.is_some() { &*advantages } else { &*returns };
-        let whitening = kept(whiten(batch, raw, &c.whiten(), whitened));
-        record.note(Quantity::Whitened, whitening)?;
+        record.done(Quantity::Whitened, whiten(batch, raw, &c.whiten(), whitened))?;
 
         match (input.scores, c.score_slots) {
             (Some(given), _) => scores.copy_from_slice(given),
@@ -145,47 +155,41 @@ impl<R: Real> Chain<'_, R> {
                 sequence_sums(&every_slot, input.rewards, scores)?;
             }
         }
-        record.note(Quantity::Scores, Ok(()))?;
-        let done = kept(group_relative(groups, scores, &c.group(), work.moments, relative));
-        record.note(Quantity::GroupRelative, done)?;
-        let done = kept(leave_one_out(groups, scores, &c.leave_one_out(), work.moments, others));
-        record.note(Quantity::LeaveOneOut, done)?;
-        let done = kept(length_weighted_baseline(batch, groups, scores, &c.length_weighted(), work.sums, weighted));
-        record.note(Quantity::LengthWeighted, done)?;
-        record.note(Quantity::Gpg, kept(gpg_advantage(groups, scores, &c.gpg(), work.moments, gpg)))?;
+        record.done(Quantity::Scores, Ok(()))?;
+        let done = group_relative(groups, scores, &c.group(), work.moments, relative);
+        record.done(Quantity::GroupRelative, done)?;
+        let done = leave_one_out(groups, scores, &c.leave_one_out(), work.moments, others);
+        record.done(Quantity::LeaveOneOut, done)?;
+        let done = length_weighted_baseline(batch, groups, scores, &c.length_weighted(), work.sums, weighted);
+        record.done(Quantity::LengthWeighted, done)?;
+        record.done(Quantity::Gpg, gpg_advantage(groups, scores, &c.gpg(), work.moments, gpg))?;
 
         let choice = match config.estimator {
-            Estimator::GroupRelative => kept(broadcast(batch, relative, chosen)),
-            Estimator::LeaveOneOut => kept(broadcast(batch, others, chosen)),
-            Estimator::Whitened => whitening.map(|()| chosen.copy_from_slice(whitened)),
+            Estimator::GroupRelative => broadcast(batch, relative, chosen),
+            Estimator::LeaveOneOut => broadcast(batch, others, chosen),
+            Estimator::Whitened => record.ready(Quantity::Whitened).map(|()| chosen.copy_from_slice(whitened)),
         };
-        record.note(Quantity::Advantages, choice)?;
+        record.done(Quantity::Advantages, choice)?;
         let weights = match input.rollout_log_probs {
             None => None,
             Some(rollout_log_probs) => {
                 let input = RolloutInput { old_log_probs: input.old_log_probs, rollout_log_probs };
-                record.note(
-                    Quantity::RolloutWeights,
-                    kept(rollout_weights(batch, input, &c.rollout(), weights)).map(|_| ()),
-                )?;
+                let done = rollout_weights(batch, input, &c.rollout(), weights).map(|_| ());
+                record.done(Quantity::RolloutWeights, done)?;
                 Some(&*weights)
             }
         };
         if let Some(ref_log_probs) = input.ref_log_probs {
             let input = KlInput { log_probs: input.log_probs, ref_log_probs };
-            record.note(Quantity::Kl, kept(kl_estimate(batch, input, &c.kl_loss(), kl)))?;
-            record.scalar(
-                Quantity::KlMean,
-                c.empty_mean.instead(kept(mean(batch, kl, c.divisor)), work.spare, |mean| mean),
-            )?;
-            let loss = kept(aggregate(batch, kl, &c.aggregate(config.mode), kl_grad));
-            let loss = c.empty_loss.instead(loss, kl_grad, |loss| loss);
+            record.done(Quantity::Kl, kl_estimate(batch, input, &c.kl_loss(), kl))?;
+            let of_kl = mean(batch, kl, c.divisor).map(alone);
+            record.numbers(of_kl, c.empty_mean, work.spare, &[Quantity::KlMean], None)?;
+            let loss = aggregate(batch, kl, &c.aggregate(config.mode), kl_grad).map(alone);
+            record.numbers(loss, c.empty_loss, kl_grad, &[Quantity::KlLoss], Some(Quantity::KlLossGrad))?;
             kl_gradient(batch, input, &c.kl_loss(), work.spare)?;
             for (grad, &slope) in kl_grad.iter_mut().zip(&*work.spare) {
                 *grad *= slope;
             }
-            record.scalar(Quantity::KlLoss, loss)?;
-            record.note(Quantity::KlLossGrad, loss.map(|_| ()))?;
         }
 
         let [ppo_grad, gspo_grad, gmpo_grad, cispo_grad, sapo_grad, value_grad] = grads;
@@ -199,34 +203,30 @@ impl<R: Real> Chain<'_, R> {
         let (clip_low, clip_high) = (config.clip_low, config.clip_high);
         let clip = PpoConfig { clip_low, clip_high, aggregate: mode, ..c.ppo() };
         // without advantages there is no loss
-        let result = choice.and_then(|()| kept(ppo_clip(batch, of_policy, &clip, ppo_grad)));
-        let names = [Quantity::Ppo, Quantity::PpoGrad, Quantity::PpoClipFraction];
-        let ppo = record.policy(result, c.empty_loss, ppo_grad, names)?;
-        record.scalar(Quantity::PpoClipFractionLower, ppo.map(|ppo| ppo.clip_fraction_lower))?;
-        record.scalar(Quantity::PpoKl, ppo.map(|ppo| ppo.kl))?;
-        let result = choice.and_then(|()| kept(gspo(batch, of_policy, &c.gspo(), gspo_grad)));
-        let names = [Quantity::Gspo, Quantity::GspoGrad, Quantity::GspoClipFraction];
-        record.policy(result, c.empty_loss, gspo_grad, names)?.ok();
-        let result = choice.and_then(|()| kept(gmpo(batch, of_policy, &c.gmpo(), gmpo_grad)));
-        let names = [Quantity::Gmpo, Quantity::GmpoGrad, Quantity::GmpoClipFraction];
-        record.policy(result, c.empty_loss, gmpo_grad, names)?.ok();
+        let ready = |record: &Record| record.ready(Quantity::Advantages);
+        let result = ready(record).and_then(|()| ppo_clip(batch, of_policy, &clip, ppo_grad)).map(all);
+        let names = [Quantity::Ppo, Quantity::PpoClipFraction, Quantity::PpoClipFractionLower, Quantity::PpoKl];
+        record.numbers(result, c.empty_loss, ppo_grad, &names, Some(Quantity::PpoGrad))?;
+        let result = ready(record).and_then(|()| gspo(batch, of_policy, &c.gspo(), gspo_grad)).map(all);
+        let names = [Quantity::Gspo, Quantity::GspoClipFraction];
+        record.numbers(result, c.empty_loss, gspo_grad, &names, Some(Quantity::GspoGrad))?;
+        let result = ready(record).and_then(|()| gmpo(batch, of_policy, &c.gmpo(), gmpo_grad)).map(all);
+        let names = [Quantity::Gmpo, Quantity::GmpoClipFraction];
+        record.numbers(result, c.empty_loss, gmpo_grad, &names, Some(Quantity::GmpoGrad))?;
         let bounded = CispoConfig { aggregate: mode, ..c.cispo() };
-        let result = choice.and_then(|()| kept(cispo(batch, of_policy, &bounded, cispo_grad)));
-        let names = [Quantity::Cispo, Quantity::CispoGrad, Quantity::CispoClipFraction];
-        record.policy(result, c.empty_loss, cispo_grad, names)?.ok();
-        let result = choice.and_then(|()| kept(sapo(batch, of_policy, &c.sapo(), sapo_grad)));
-        let result = c.empty_loss.instead(result.map(|sapo| sapo.loss), sapo_grad, |loss| loss);
-        record.scalar(Quantity::Sapo, result)?;
-        record.note(Quantity::SapoGrad, result.map(|_| ()))?;
+        let result = ready(record).and_then(|()| cispo(batch, of_policy, &bounded, cispo_grad)).map(all);
+        let names = [Quantity::Cispo, Quantity::CispoClipFraction];
+        record.numbers(result, c.empty_loss, cispo_grad, &names, Some(Quantity::CispoGrad))?;
+        let result = ready(record).and_then(|()| sapo(batch, of_policy, &c.sapo(), sapo_grad));
+        let loss = result.map(|sapo| alone(sapo.loss));
+        record.numbers(loss, c.empty_loss, sapo_grad, &[Quantity::Sapo], Some(Quantity::SapoGrad))?;
 
         if let (Some(values), Some(predictions)) = (input.values, input.predictions) {
             let input = ValueLossInput { predictions, values, returns: gae_returns };
-            let result = kept(value_loss(batch, input, &ValueConfig { aggregate: mode, ..c.value() }, value_grad));
-            let none = |loss| ValueLoss { loss, ..Default::default() };
-            let result = c.empty_loss.instead(result, value_grad, none);
-            record.scalar(Quantity::Value, result.map(|value| value.loss))?;
-            record.note(Quantity::ValueGrad, result.map(|_| ()))?;
-            record.scalar(Quantity::ValueClipFraction, result.map(|value| value.clip_fraction))?;
+            let result = value_loss(batch, input, &ValueConfig { aggregate: mode, ..c.value() }, value_grad);
+            let result = result.map(|value| [value.loss, value.clip_fraction, 0.0, 0.0]);
+            let names = [Quantity::Value, Quantity::ValueClipFraction];
+            record.numbers(result, c.empty_loss, value_grad, &names, Some(Quantity::ValueGrad))?;
         }
         Ok(())
     }

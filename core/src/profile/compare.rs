@@ -6,9 +6,7 @@ use super::{
 };
 use crate::{
     advantage::WeightedSum,
-    error::{
-        check_config, check_finite, check_len, check_not_negative, check_unit, checked_size, refused, Error, Result,
-    },
+    error::{check_config, check_count, check_finite, check_len, check_not_negative, check_unit, checked_size, Result},
     groups::Groups,
     layout::Batch,
     loss::AggregateMode,
@@ -68,14 +66,12 @@ impl CompareConfig<'_> {
     }
 
     /// Conventions with the numbers that both sides are given.
-    fn given(&self, conventions: Conventions) -> Conventions {
-        Conventions {
-            lambda: self.lambda.unwrap_or(conventions.lambda),
-            kl_reward_beta: self.beta.unwrap_or(conventions.kl_reward_beta),
-            dual_clip_bound: self.dual_clip.or(conventions.dual_clip_bound),
-            value_clip: self.value_clip.or(conventions.value_clip),
-            ..conventions
-        }
+    fn given(&self, mut conventions: Conventions) -> Conventions {
+        conventions.lambda = self.lambda.unwrap_or(conventions.lambda);
+        conventions.kl_reward_beta = self.beta.unwrap_or(conventions.kl_reward_beta);
+        conventions.dual_clip_bound = self.dual_clip.or(conventions.dual_clip_bound);
+        conventions.value_clip = self.value_clip.or(conventions.value_clip);
+        conventions
     }
 }
 
@@ -97,7 +93,7 @@ impl CompareSizes {
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] if one does not fit into a machine word.
+    /// [`Error::Overflow`](crate::Error::Overflow) if one does not fit into a machine word.
     pub fn of(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<Self> {
         // every result twice, and once what the chain works with
         let times = |shape| 2 * Quantity::with_shape(shape) + 1;
@@ -152,7 +148,7 @@ impl<R> CompareScratch<'_, R> {
 ///
 /// **Mask.** Dropped slots are never read, but for `rewards` where scores are to be added up and a side says [`ScoreSlots::All`].
 ///
-/// **Errors.** [`Error::Length`] if an input, the groups or a scratch slice does not fit; [`Error::Config`] if a number is outside its
+/// **Errors.** [`Error::Length`](crate::Error::Length) if an input, the groups or a scratch slice does not fit; [`Error::Config`](crate::Error::Config) if a number is outside its
 /// domain; those of the aggregation. What one side refuses because the batch has too few kept tokens for it is no error but a
 /// difference.
 ///
@@ -205,9 +201,7 @@ pub fn compare<R: Real>(
     scratch: CompareScratch<'_, R>,
     mut tell: impl FnMut(&Difference<'_>),
 ) -> Result<usize> {
-    if groups.sequences() != batch.sequences() {
-        return refused(Error::Length { what: "groups", expected: batch.sequences(), got: groups.sequences() });
-    }
+    check_count("groups", groups.sequences(), batch.sequences())?;
     input.check(batch)?;
     config.check()?;
     scratch.check(CompareSizes::of(batch, groups)?)?;

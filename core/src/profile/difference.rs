@@ -18,7 +18,7 @@ pub struct Difference<'a> {
     pub difference: f64,
     /// How many entries differ.
     pub count: usize,
-    conventions: &'a [Conventions; 2],
+    pub(super) conventions: &'a [Conventions; 2],
     /// One bit per convention.
     pub(super) causes: u64,
 }

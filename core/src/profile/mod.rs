@@ -20,6 +20,9 @@ mod quantity;
 mod results;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "small")]
+#[doc(hidden)]
+pub mod text;
 
 pub use chain::{Estimator, ProfileInput};
 pub use compare::{compare, CompareConfig, CompareScratch, CompareSizes};
@@ -58,6 +61,7 @@ impl Profile {
     pub const ALL: [Self; 4] = [Paper, Verl0_9_1, Trl1_16, OpenRlhf0_11];
 
     /// The name in golden cases and on the command line.
+    #[cfg_attr(compact, inline(never))]
     pub const fn name(self) -> &'static str {
         match self {
             Paper => "paper",

@@ -5,9 +5,8 @@ use super::{
     Empty,
 };
 use crate::{
-    error::{refused, Error, Kept, Result},
+    error::{kept, refused, Error, Kept, Result},
     layout::Batch,
-    loss::PolicyLoss,
     real::Real,
 };
 
@@ -21,8 +20,12 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Notes that a result is there, or that the batch has too little for it; any other error is the caller's.
-    pub(super) fn note(&mut self, quantity: Quantity, result: Kept<()>) -> Result<()> {
+    /// Notes how a result came out; refuses what no batch makes right.
+    pub(super) fn done(&mut self, quantity: Quantity, result: Result<()>) -> Result<()> {
+        self.note(quantity, kept(result))
+    }
+
+    fn note(&mut self, quantity: Quantity, result: Kept<()>) -> Result<()> {
         match result {
             Err(error) if !matches!(error, Error::EmptyMask | Error::TooFew { .. }) => refused(error),
             known => {
@@ -32,7 +35,7 @@ impl Record {
         }
     }
 
-    pub(super) fn scalar(&mut self, quantity: Quantity, value: Kept<f64>) -> Result<()> {
+    fn scalar(&mut self, quantity: Quantity, value: Kept<f64>) -> Result<()> {
         self.scalars[quantity as usize] = value.unwrap_or(0.0);
         self.note(quantity, value.map(|_| ()))
     }
@@ -41,32 +44,34 @@ impl Record {
         self.status[quantity as usize]
     }
 
-    /// Notes a policy loss: the loss, its gradient, and what is logged beside it.
-    pub(super) fn policy<R: Real>(
+    /// Whether there is what another result is made of.
+    pub(super) fn ready(&self, quantity: Quantity) -> Result<()> {
+        match self.status(quantity) {
+            Some(Err(error)) => refused(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the numbers of a loss or a mean in the order of their names; where a framework makes something of nothing, that and zeros.
+    pub(super) fn numbers<R: Real>(
         &mut self,
-        result: Kept<PolicyLoss>,
+        result: Result<[f64; 4]>,
         empty: Empty,
         grad: &mut [R],
-        [loss, gradient, clip_fraction]: [Quantity; 3],
-    ) -> Result<Kept<PolicyLoss>> {
-        let result = empty.instead(result, grad, |loss| PolicyLoss { loss, ..Default::default() });
-        self.scalar(loss, result.map(|result| result.loss))?;
-        self.note(gradient, result.map(|_| ()))?;
-        self.scalar(clip_fraction, result.map(|result| result.clip_fraction))?;
-        Ok(result)
-    }
-}
-
-impl Empty {
-    /// The result, or what a framework has in place of our error; no token, no gradient.
-    pub(super) fn instead<R: Real, T>(self, result: Kept<T>, grad: &mut [R], of: impl FnOnce(f64) -> T) -> Kept<T> {
-        match (result, self.value()) {
+        names: &[Quantity],
+        gradient: Option<Quantity>,
+    ) -> Result<()> {
+        let result = match (kept(result), empty.value()) {
             (Err(Error::EmptyMask), Some(value)) => {
                 grad.fill(R::zero());
-                Ok(of(value))
+                Ok([value, 0.0, 0.0, 0.0])
             }
             (result, _) => result,
+        };
+        for (index, &name) in names.iter().enumerate() {
+            self.scalar(name, result.map(|numbers| numbers[index]))?;
         }
+        gradient.map_or(Ok(()), |gradient| self.note(gradient, result.map(|_| ())))
     }
 }
 

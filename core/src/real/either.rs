@@ -265,6 +265,7 @@ impl From<f64> for Either {
 }
 
 impl Real for Either {
+    const COMPACT: bool = cfg!(compact);
     #[inline(always)]
     fn narrow(x: f64) -> Self {
         round(x)
@@ -275,7 +276,7 @@ impl Real for Either {
     }
     #[inline(never)]
     fn own_exp(self) -> Self {
-        Self(if Self::is_single() { math::exp_f32(self.0 as f32).into() } else { math::exp_f64(self.0) })
+        Self(if Self::is_single() { (self.0 as f32).own_exp().into() } else { self.0.own_exp() })
     }
     #[inline(never)]
     fn near() -> Self {
@@ -287,7 +288,7 @@ impl Real for Either {
     }
     #[inline(never)]
     fn own_ln(self) -> Self {
-        Self(if Self::is_single() { math::ln_f32(self.0 as f32).into() } else { math::ln_f64(self.0) })
+        Self(if Self::is_single() { (self.0 as f32).own_ln().into() } else { self.0.own_ln() })
     }
     #[inline(never)]
     fn own_sqrt(self) -> Self {

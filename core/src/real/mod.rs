@@ -32,6 +32,9 @@ pub trait Real: Sealed + FloatCore + NumAssign + Default + Debug + Display + Sen
     fn widen(self) -> f64;
     #[doc(hidden)]
     fn own_exp(self) -> Self;
+    /// Whether code for this type has to be small rather than fast.
+    #[doc(hidden)]
+    const COMPACT: bool = false;
     /// The least argument of [`Real::own_exp_near`].
     #[doc(hidden)]
     fn near() -> Self;

@@ -2,7 +2,7 @@ use crate::{
     error::{check_config, check_finite, check_len, Result},
     layout::Batch,
     real::Real,
-    reduce::map_row,
+    reduce::{map_row, row_difference},
     simd::multiversion,
 };
 
@@ -60,8 +60,7 @@ pub fn kl_in_scores<R: Real>(batch: &Batch<'_>, input: KlInScoresInput<'_, R>, b
 multiversion! {
     fn less_kl<R: Real>(batch: &Batch<'_>, input: KlInScoresInput<'_, R>, beta: f64, out: &mut [R]) -> () {
         for ((row, &score), out) in batch.rows().zip(input.scores).zip(out) {
-            let inputs = [input.old_log_probs, input.ref_log_probs];
-            let [sum] = map_row(&row, inputs, [], |[old, reference]| ([], [(old - reference).widen()]));
+            let sum = row_difference(&row, input.old_log_probs, input.ref_log_probs);
             *out = R::narrow(score.widen() - beta * sum);
         }
     }

@@ -83,7 +83,7 @@ impl WeightBound {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn apply<R: Real>(self, weight: R) -> R {
         match self {
             Self::Unbounded => weight,
@@ -199,7 +199,7 @@ impl RolloutConfig {
     }
 
     /// δ of one token.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn log_ratio<R: Real>(&self, old: R, rollout: R) -> R {
         let delta = old - rollout;
         if self.unscored == Unscored::Ignore && delta.is_nan() {
@@ -210,7 +210,7 @@ impl RolloutConfig {
     }
 
     /// `e^δ` within the log bound, before the weight bound.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn ratio<R: Real>(&self, delta: R) -> R {
         exp(match self.log_bound {
             LogBound::Unbounded => delta,
@@ -219,7 +219,7 @@ impl RolloutConfig {
     }
 
     /// The log-ratio of a whole sequence: Σ δ, or its mean at the geometric level.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn sequence_log_ratio<R: Real>(&self, row: &Row<'_>, input: RolloutInput<'_, R>) -> f64 {
         let inputs = [input.old_log_probs, input.rollout_log_probs];
         let [sum] = map_row(row, inputs, [], |[old, rollout]| ([], [self.log_ratio(old, rollout).widen()]));

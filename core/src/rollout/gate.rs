@@ -88,7 +88,7 @@ impl GateConfig {
     }
 
     /// The statistic of one token; the ratio as its log, so that a sequence can take the mean.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token<R: Real>(&self, old: R, rollout: R) -> R {
         let probability = |log_prob: R| clamp(exp(log_prob), R::narrow(1e-6), R::narrow(1.0 - 1e-6));
         let (p, q) = (probability(rollout), probability(old));
@@ -99,7 +99,7 @@ impl GateConfig {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn finish<R: Real>(&self, statistic: R) -> R {
         if self.statistic == GateStatistic::Ratio {
             exp(statistic)

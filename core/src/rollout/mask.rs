@@ -1,6 +1,7 @@
 use crate::{
     error::{check_len, check_not_negative, check_positive, Result},
     layout::Batch,
+    order::sort,
     real::Real,
     reduce::{map_row, Sum},
     rollout::{RolloutInput, Unscored},
@@ -178,7 +179,7 @@ pub fn m2po_mask<R: Real>(
         // one NaN is like another: the sign of a NaN would move it to the other end of the order
         *slot = if x.is_nan() { f64::NAN } else { x };
     }
-    scratch.sort_unstable_by(f64::total_cmp);
+    sort(scratch, f64::total_cmp);
     let (mut sum, mut survivors) = (Sum::default(), 1);
     for (index, &x) in scratch.iter().enumerate() {
         sum.add(x);

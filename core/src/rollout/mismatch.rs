@@ -132,15 +132,13 @@ multiversion! {
                 exp(difference),
                 exp(2.0 * clamp(sums[2], -20.0, 20.0)),
             ];
-            for (sequence, term) in sequences.iter_mut().zip(terms) {
-                sequence.add(term);
-            }
+            Sum::add_each(&mut sequences, &terms);
         }
         let n = divisor.of(batch.kept() as f64);
         let rows = batch.sequences() as f64;
-        let [delta, k3, square] = tokens.map(|sum| sum.value() / n);
+        let [delta, k3, square] = Sum::means(&tokens, n);
         let [training, log_training, sampler, log_sampler, diff, abs_diff, ratio, chi] =
-            sequences.map(|sum| sum.value() / rows);
+            Sum::means(&sequences, rows);
         RolloutMismatch {
             training_ppl: training,
             training_log_ppl: log_training,

@@ -63,7 +63,7 @@ impl Extremes {
 }
 
 /// 1 for yes, 0 for no.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(crate) fn count(yes: bool) -> f64 {
     if yes {
         1.0

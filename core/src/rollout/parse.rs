@@ -39,14 +39,15 @@ pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -
 #[doc(hidden)]
 #[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
 pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
-    for (index, name) in parts(options).enumerate() {
+    let mut count = 0;
+    for (index, name) in Parts(options).enumerate() {
         if option(name).is_none() {
             let must_be = "the name of a rejection option, token_k1 … seq_max_k3";
             return refused(Error::Entry { what: "options", index, must_be, got: f64::NAN });
         }
+        count += usize::from(is_first(options, index, name));
     }
-    let count = distinct(options).count();
-    let given = parts(thresholds).count();
+    let given = Parts(thresholds).count();
     if count == 0 {
         return refused(Error::Length { what: "options", expected: 1, got: 0 });
     }
@@ -57,11 +58,16 @@ pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, o
         return refused(Error::Length { what: "out", expected: count, got: out.len() });
     }
     // twice through the text: once to refuse, once to write
-    for item in criteria(number, options, thresholds, given) {
-        item?;
-    }
-    for (out, item) in out.iter_mut().zip(criteria(number, options, thresholds, given)) {
-        *out = item?;
+    for write in [false, true] {
+        let mut out = out.iter_mut();
+        let names = Parts(options).enumerate().filter(|&(index, name)| is_first(options, index, name));
+        for (place, option) in names.filter_map(|(_, name)| option(name)).enumerate() {
+            let index = if given == 1 { 0 } else { place };
+            let found = criterion(number, option, Parts(thresholds).nth(index).unwrap_or_default(), index)?;
+            if let Some(out) = out.next().filter(|_| write) {
+                *out = found;
+            }
+        }
     }
     Ok(count)
 }
@@ -97,7 +103,7 @@ pub fn parse_weight_bound(threshold: &str) -> Result<WeightBound> {
 #[doc(hidden)]
 #[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
 pub fn parse_weight_bound_by(number: Number<'_>, threshold: &str) -> Result<WeightBound> {
-    match threshold.trim().split_once('_') {
+    match cut(trim(threshold), b'_') {
         None => Ok(WeightBound::Truncate { upper: positive(number, threshold, 0)? }),
         Some((lower, upper)) => {
             let (lower, upper) = ordered(positive(number, lower, 0)?, positive(number, upper, 0)?, 0)?;
@@ -106,7 +112,6 @@ pub fn parse_weight_bound_by(number: Number<'_>, threshold: &str) -> Result<Weig
     }
 }
 
-/// The parts between commas that are not blank.
 /// How a number is read; NaN for what is none.
 pub(crate) type Number<'a> = &'a dyn Fn(&str) -> f64;
 
@@ -114,38 +119,52 @@ fn decimal(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-fn parts(text: &str) -> impl Iterator<Item = &str> + Clone {
-    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+/// What is before and after the first `mark`.
+#[cfg_attr(compact, inline(never))]
+fn cut(text: &str, mark: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().position(|byte| byte == mark)?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
+#[cfg_attr(compact, inline(never))]
+fn trim(text: &str) -> &str {
+    text.trim()
+}
+
+/// The parts between commas that are not blank.
+struct Parts<'a>(&'a str);
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a str;
+
+    #[cfg_attr(compact, inline(never))]
+    fn next(&mut self) -> Option<&'a str> {
+        while !self.0.is_empty() {
+            let (part, rest) = cut(self.0, b',').unwrap_or((self.0, ""));
+            self.0 = rest;
+            let part = trim(part);
+            if !part.is_empty() {
+                return Some(part);
+            }
+        }
+        None
+    }
+}
+
+#[cfg_attr(compact, inline(never))]
 fn option(name: &str) -> Option<RejectionOption> {
     RejectionOption::ALL.into_iter().find(|option| option.name() == name)
 }
 
-/// Each option once, at its first place.
-fn distinct(options: &str) -> impl Iterator<Item = RejectionOption> + '_ {
-    let names = parts(options);
-    let earlier = names.clone();
-    names
-        .enumerate()
-        .filter(move |&(index, name)| !earlier.clone().take(index).any(|other| other == name))
-        .filter_map(|(_, name)| option(name))
+/// Whether no part before this one is the same: each counts once, at its first place.
+#[cfg_attr(compact, inline(never))]
+fn is_first(options: &str, index: usize, name: &str) -> bool {
+    !Parts(options).take(index).any(|other| other == name)
 }
 
-fn criteria<'a>(
-    number: Number<'a>,
-    options: &'a str,
-    thresholds: &'a str,
-    given: usize,
-) -> impl Iterator<Item = Result<Criterion>> + 'a {
-    distinct(options).enumerate().map(move |(index, option)| {
-        let index = if given == 1 { 0 } else { index };
-        criterion(number, option, parts(thresholds).nth(index).unwrap_or_default(), index)
-    })
-}
-
+#[cfg_attr(compact, inline(never))]
 fn criterion(number: Number<'_>, option: RejectionOption, threshold: &str, index: usize) -> Result<Criterion> {
-    let (lower, upper) = match (option.takes_ratios(), threshold.split_once('_')) {
+    let (lower, upper) = match (option.takes_ratios(), cut(threshold, b'_')) {
         (true, Some((lower, upper))) => {
             ordered(positive(number, lower, index)?, positive(number, upper, index)?, index)?
         }
@@ -159,8 +178,9 @@ fn criterion(number: Number<'_>, option: RejectionOption, threshold: &str, index
     Ok(Criterion { option, lower, upper })
 }
 
+#[cfg_attr(compact, inline(never))]
 fn positive(number: Number<'_>, text: &str, index: usize) -> Result<f64> {
-    let number = number(text.trim());
+    let number = number(trim(text));
     if number > 0.0 && number < f64::INFINITY {
         Ok(number)
     } else {
@@ -168,6 +188,7 @@ fn positive(number: Number<'_>, text: &str, index: usize) -> Result<f64> {
     }
 }
 
+#[cfg_attr(compact, inline(never))]
 fn ordered(lower: f64, upper: f64, index: usize) -> Result<(f64, f64)> {
     if lower <= upper {
         Ok((lower, upper))

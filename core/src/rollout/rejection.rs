@@ -71,6 +71,7 @@ impl RejectionOption {
     ];
 
     /// verl's name: `token_k1` … `seq_max_k3`.
+    #[cfg_attr(compact, inline(never))]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TokenK1 => "token_k1",
@@ -148,7 +149,7 @@ impl Criterion {
     }
 
     /// The statistic of one token.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn token<R: Real>(&self, old: R, rollout: R) -> f64 {
         let bound = R::narrow(20.0);
         let delta = clamp(old - rollout, -bound, bound);
@@ -160,7 +161,7 @@ impl Criterion {
     }
 
     /// The statistic of one sequence; the mean of its tokens where the option is one of tokens. 0 without kept tokens.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     pub(crate) fn sequence<R: Real>(&self, row: &Row<'_>, input: RolloutInput<'_, R>, divisor: Divisor) -> f64 {
         let (scope, kept) = (self.option.parts().0, row.kept());
         if kept == 0 {

@@ -2,6 +2,7 @@ use crate::{
     error::{check_len, refused, Error, Result},
     layout::Batch,
     math::sqrt,
+    metric::entries::Entries,
     real::Real,
     reduce::{map_row, Sum},
     rollout::{
@@ -78,34 +79,38 @@ impl Default for CriterionMetrics {
 impl CriterionMetrics {
     /// The keys as verl 0.9.1 logs them.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let values = [
-            Some(self.mean),
-            Some(self.max),
-            Some(self.min),
-            Some(self.fraction_high),
-            Some(self.fraction_low),
-            Some(self.std),
-            Some(self.seq_mean),
-            Some(self.seq_std),
-            Some(self.seq_max),
-            Some(self.seq_min),
-            Some(self.seq_max_deviation),
-            Some(self.seq_fraction_high),
-            self.seq_fraction_low,
-            Some(self.masked_fraction),
-            Some(self.seq_masked_fraction),
-        ];
-        keys(self.option).into_iter().zip(values).filter_map(|(key, value)| value.map(|value| (key, value)))
+        let keys = keys(self.option);
+        let mut list = Entries::new();
+        list.all(
+            &keys[..12],
+            &[
+                self.mean,
+                self.max,
+                self.min,
+                self.fraction_high,
+                self.fraction_low,
+                self.std,
+                self.seq_mean,
+                self.seq_std,
+                self.seq_max,
+                self.seq_min,
+                self.seq_max_deviation,
+                self.seq_fraction_high,
+            ],
+        );
+        list.add(keys[12], &self.seq_fraction_low);
+        list.all(&keys[13..], &[self.masked_fraction, self.seq_masked_fraction]);
+        list
     }
 }
 
-fn keys(option: RejectionOption) -> [&'static str; 15] {
+fn keys(option: RejectionOption) -> &'static [&'static str; 15] {
     macro_rules! named {
         ($name:literal) => {
             named!($name: "mean", "max", "min", "fraction_high", "fraction_low", "std", "seq_mean", "seq_std", "seq_max",
                 "seq_min", "seq_max_deviation", "seq_fraction_high", "seq_fraction_low", "masked_fraction", "seq_masked_fraction")
         };
-        ($name:literal: $($key:literal),*) => { [$(concat!("rollout_corr/rollout_rs_", $name, "_", $key)),*] };
+        ($name:literal: $($key:literal),*) => { &[$(concat!("rollout_corr/rollout_rs_", $name, "_", $key)),*] };
     }
     match option {
         RejectionOption::TokenK1 => named!("token_k1"),
@@ -217,9 +222,7 @@ multiversion! {
             } else {
                 map_row::<R, 0, 0, 6>(&row, [], [], |[]| terms(s))
             };
-            for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.add(part);
-            }
+            Sum::add_each(&mut sums, &parts);
             moments.merge(&Moments { count: 1, mean: s, m2: 0.0 });
             sequence_sum.add(s);
             sequences.add(s);
@@ -229,7 +232,7 @@ multiversion! {
         }
         let n = divisor.of(batch.kept() as f64);
         let rows = moments.count as f64;
-        let [mean, held, square, token_high, token_low, dropped] = sums.map(|sum| sum.value() / n);
+        let [mean, held, square, token_high, token_low, dropped] = Sum::means(&sums, n);
         let variance = square - held * held;
         let extremes = if per_token { tokens } else { sequences };
         CriterionMetrics {

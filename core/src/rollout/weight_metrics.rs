@@ -2,6 +2,7 @@ use crate::{
     error::{refused, Error, Result},
     layout::{Batch, Row},
     math::{exp, ln, sqrt},
+    metric::entries::Entries,
     real::Real,
     reduce::{map_row, Sum},
     rollout::{
@@ -52,26 +53,48 @@ pub struct RolloutWeightMetrics {
 impl RolloutWeightMetrics {
     /// The keys as verl 0.9.1 logs them.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        [
-            ("rollout_corr/rollout_is_mean", Some(self.mean)),
-            ("rollout_corr/rollout_is_std", Some(self.std)),
-            ("rollout_corr/rollout_is_max", Some(self.max)),
-            ("rollout_corr/rollout_is_min", Some(self.min)),
-            ("rollout_corr/rollout_is_eff_sample_size", Some(self.eff_sample_size)),
-            ("rollout_corr/rollout_is_ratio_fraction_high", Some(self.ratio_fraction_high)),
-            ("rollout_corr/rollout_is_ratio_fraction_low", Some(self.ratio_fraction_low)),
-            ("rollout_corr/rollout_is_seq_mean", Some(self.seq_mean)),
-            ("rollout_corr/rollout_is_seq_std", Some(self.seq_std)),
-            ("rollout_corr/rollout_is_seq_max", Some(self.seq_max)),
-            ("rollout_corr/rollout_is_seq_min", Some(self.seq_min)),
-            ("rollout_corr/rollout_is_seq_max_deviation", Some(self.seq_max_deviation)),
-            ("rollout_corr/rollout_is_seq_fraction_high", Some(self.seq_fraction_high)),
-            ("rollout_corr/rollout_is_seq_fraction_low", Some(self.seq_fraction_low)),
-            ("rollout_corr/rollout_is_oob_ratio", self.oob_ratio),
-            ("rollout_corr/rollout_is_batch_norm_factor", self.batch_norm_factor),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| value.map(|value| (key, value)))
+        let mut list = Entries::new();
+        self.add_to(&mut list);
+        list
+    }
+
+    pub(crate) fn add_to(&self, list: &mut Entries) {
+        list.all(
+            &[
+                "rollout_corr/rollout_is_mean",
+                "rollout_corr/rollout_is_std",
+                "rollout_corr/rollout_is_max",
+                "rollout_corr/rollout_is_min",
+                "rollout_corr/rollout_is_eff_sample_size",
+                "rollout_corr/rollout_is_ratio_fraction_high",
+                "rollout_corr/rollout_is_ratio_fraction_low",
+                "rollout_corr/rollout_is_seq_mean",
+                "rollout_corr/rollout_is_seq_std",
+                "rollout_corr/rollout_is_seq_max",
+                "rollout_corr/rollout_is_seq_min",
+                "rollout_corr/rollout_is_seq_max_deviation",
+                "rollout_corr/rollout_is_seq_fraction_high",
+                "rollout_corr/rollout_is_seq_fraction_low",
+            ],
+            &[
+                self.mean,
+                self.std,
+                self.max,
+                self.min,
+                self.eff_sample_size,
+                self.ratio_fraction_high,
+                self.ratio_fraction_low,
+                self.seq_mean,
+                self.seq_std,
+                self.seq_max,
+                self.seq_min,
+                self.seq_max_deviation,
+                self.seq_fraction_high,
+                self.seq_fraction_low,
+            ],
+        );
+        list.add("rollout_corr/rollout_is_oob_ratio", &self.oob_ratio);
+        list.add("rollout_corr/rollout_is_batch_norm_factor", &self.batch_norm_factor);
     }
 }
 
@@ -124,7 +147,7 @@ pub fn rollout_weight_metrics<R: Real>(
 const SUMS: usize = 6;
 
 /// Σ ω, Σ ω̃, Σ ω̃², Σ w, and how many raw weights are above and below the band.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn row_sums<R: Real>(
     row: &Row<'_>,
     input: RolloutInput<'_, R>,
@@ -161,9 +184,7 @@ multiversion! {
         for row in batch.rows() {
             let log_ratio = (config.level != RolloutLevel::Token).then(|| config.sequence_log_ratio(&row, input));
             let sums = row_sums(&row, input, config, log_ratio);
-            for (total, sum) in totals.iter_mut().zip(sums) {
-                total.add(sum);
-            }
+            Sum::add_each(&mut totals, &sums);
             match log_ratio {
                 Some(log_ratio) => {
                     logs.add(log_ratio);
@@ -188,7 +209,7 @@ multiversion! {
             seq_high += count(raw_mean > upper);
             seq_low += count(raw_mean < lower);
         }
-        let [sum, held, squares, _, high, low] = totals.map(Sum::value);
+        let [sum, held, squares, _, high, low] = Sum::values(&totals);
         let (n, rows) = (config.divisor.of(batch.kept() as f64), batch.sequences() as f64);
         let (held_mean, mean_square) = (held / n, squares / n);
         let variance = mean_square - held_mean * held_mean;

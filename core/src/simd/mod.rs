@@ -1,6 +1,7 @@
 //! One source, compiled once for the baseline of the target, once more with AVX2 and once more with AVX-512: another copy changes speed,
 //! never bits, because no copy may fuse or reorder an operation. The only `unsafe` of the crate.
 
+#[cfg(not(compact))]
 pub(crate) mod recursion;
 pub(crate) mod vocab;
 

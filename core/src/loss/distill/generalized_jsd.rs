@@ -112,7 +112,7 @@ struct Pair<R> {
 }
 
 impl<R: Real> Pair<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn read<L: Logit<Compute = R>>(logits: &[L], teacher_logits: &[L], scale: R, beta: R) -> Self {
         let (student, teacher) = (VocabRow::read(logits, scale), VocabRow::read(teacher_logits, scale));
         let log_sums = R::narrow(student.log_sum() - teacher.log_sum());
@@ -121,7 +121,7 @@ impl<R: Real> Pair<R> {
     }
 
     /// p, and the entry's part of the divergence with its derivative by ln p.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn entry(&self, [z, w]: [R; 2]) -> (R, R, R) {
         let (distance, teacher_distance) = (z - self.student.max, w - self.teacher.max);
         let p = exp(distance) * self.inverse_sums[0];
@@ -138,7 +138,7 @@ impl<R: Real> Pair<R> {
 }
 
 impl<R: Real> Terms<R, 2, 2> for Pair<R> {
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn of(&self, z: [R; 2]) -> [R; 2] {
         let (_, part, slope) = self.entry(z);
         [part, slope]

@@ -213,7 +213,7 @@ struct Formula<R> {
 
 impl<R: Real> Formula<R> {
     /// The loss of a token, and its estimate before the bound.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn token(&self, new: R, old: R, teacher: R) -> (Token<R>, R) {
         let d = new - teacher;
         let estimate = kl_value(&self.kl, d);
@@ -254,11 +254,9 @@ multiversion! {
                 }),
             };
             parts[0] *= weight;
-            for (total, part) in totals.iter_mut().zip(parts) {
-                total.add(part);
-            }
+            Sum::add_each(&mut totals, &parts);
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }
 

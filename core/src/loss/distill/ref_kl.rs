@@ -146,10 +146,8 @@ multiversion! {
                 }),
             };
             parts[0] *= weight;
-            for (total, part) in totals.iter_mut().zip(parts) {
-                total.add(part);
-            }
+            Sum::add_each(&mut totals, &parts);
         }
-        totals.map(Sum::value)
+        Sum::values(&totals)
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn log_sum<R: Real>(row: &[R]) -> f64 {
 }
 
 /// `p · x`, where `0 · ±inf` is 0.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(super) fn weighted<R: Real>(p: R, x: R) -> R {
     if p == R::zero() {
         R::zero()
@@ -53,7 +53,7 @@ pub(super) fn weighted<R: Real>(p: R, x: R) -> R {
 /// One entry's part of the generalized Jensen–Shannon divergence, and its derivative by the student's log-probability.
 ///
 /// `log_ratio` is ln p − ln q, of the student to the teacher; β is 0 and 1 at the two KL divergences.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 pub(super) fn jsd_entry<R: Real>(p: R, q: R, log_ratio: R, beta: R) -> (R, R) {
     if beta == R::zero() {
         return (weighted(q, -log_ratio), -q);

@@ -24,7 +24,7 @@ use crate::{
     layout::{Batch, Row},
     loss::{Aggregate, AggregateMode, Plan},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{row_total, Sum},
     rollout::Extremes,
 };
 
@@ -68,9 +68,9 @@ impl Tally {
     }
 
     /// Takes in the kept tokens of a sequence, and gives their sum.
-    #[inline(always)]
+    #[cfg_attr(not(compact), inline(always))]
     fn add_row<R: Real>(&mut self, row: &Row<'_>, values: &[R]) -> f64 {
-        let [sum] = map_row(row, [values], [], |[x]| ([], [x.widen()]));
+        let sum = row_total(row, values);
         for (x, _) in row.of(values).iter().zip(row.keep).filter(|(_, &keep)| keep) {
             self.extremes.add(x.widen());
         }

@@ -7,7 +7,7 @@ use crate::{
     loss::{Aggregate, PolicyLoss, ValueLoss},
     math::sqrt,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{map_row, row_total, Sum},
     rollout::{count, GateReport},
     simd::multiversion,
     statistics::{Divisor, Moments, Spread},
@@ -193,10 +193,7 @@ multiversion! {
         let [mut entropy, mut kl, mut differences, mut values] = [Sum::default(); 4];
         let [mut kl_means, mut difference_means, mut returns, mut lengths] = [Sum::default(); 4];
         for (row, weight) in weighing.plan.rows(batch) {
-            let sum = |slice: &[R]| {
-                let [sum] = map_row(&row, [slice], [], |[x]| ([], [x.widen()]));
-                sum
-            };
+            let sum = |slice: &[R]| row_total(&row, slice);
             if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
                 let [of_kl, difference] = map_row(&row, [policy, reference], [], |[p, q]| {
                     ([], [kl_value(&config.kl, p - q).widen(), (p - q).widen()])

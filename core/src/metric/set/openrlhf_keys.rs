@@ -1,5 +1,6 @@
 use crate::{
     loss::{PolicyLoss, ValueLoss},
+    metric::entries::Entries,
     rollout::GateReport,
 };
 
@@ -40,26 +41,22 @@ impl OpenRlhfMetrics {
     /// The keys as OpenRLHF 0.11 logs them, those of what was given.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let (policy, gate) = (self.policy_loss, self.gate);
-        [
-            ("train/policy_loss", policy.map(|found| found.loss)),
-            ("train/entropy_loss", self.entropy_loss),
-            ("train/ppo_clip_ratio", policy.map(|found| found.clip_fraction)),
-            ("train/ppo_kl", policy.map(|found| found.kl)),
-            ("train/vllm_kl", gate.map(|found| found.kl)),
-            ("train/is_filter_ratio", gate.map(|found| found.filtered)),
-            ("train/kl", self.kl),
-            ("train/logprobs_diff", self.logprobs_diff),
-            ("train/reward", self.reward),
-            ("train/return", self.episode_return),
-            ("train/group_reward_std", self.group_reward_std),
-            ("train/response_length", Some(self.response_length)),
-            ("train/total_length", self.total_length),
-            ("train/response_clip_ratio", self.response_clip_ratio),
-            ("train/truncated", self.truncated),
-            ("train/critic_loss", self.value_loss.map(|found| found.loss)),
-            ("train/values", self.values),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| value.map(|value| (key, value)))
+        let mut list = Entries::new();
+        list.group(&["train/policy_loss"], policy.map(|found| [found.loss]));
+        list.add("train/entropy_loss", &self.entropy_loss);
+        list.group(&["train/ppo_clip_ratio", "train/ppo_kl"], policy.map(|found| [found.clip_fraction, found.kl]));
+        list.group(&["train/vllm_kl", "train/is_filter_ratio"], gate.map(|found| [found.kl, found.filtered]));
+        list.add("train/kl", &self.kl);
+        list.add("train/logprobs_diff", &self.logprobs_diff);
+        list.add("train/reward", &self.reward);
+        list.add("train/return", &self.episode_return);
+        list.add("train/group_reward_std", &self.group_reward_std);
+        list.add("train/response_length", &Some(self.response_length));
+        list.add("train/total_length", &self.total_length);
+        list.add("train/response_clip_ratio", &self.response_clip_ratio);
+        list.add("train/truncated", &self.truncated);
+        list.group(&["train/critic_loss"], self.value_loss.map(|found| [found.loss]));
+        list.add("train/values", &self.values);
+        list
     }
 }

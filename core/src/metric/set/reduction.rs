@@ -31,11 +31,12 @@ impl Reduction {
     /// assert_eq!(Reduction::of_key("actor/pg_loss", false), Reduction::Mean);
     /// ```
     pub fn of_key(key: &str, global_counts: bool) -> Self {
+        let contains = |word: &[u8; 3]| key.as_bytes().windows(3).any(|part| part == word);
         match key {
             "actor/loss" | "critic/loss" => Self::Sum,
             "actor/pg_loss" | "actor/entropy_loss" | "actor/kl_loss" | "critic/vf_loss" if global_counts => Self::Sum,
-            _ if key.contains("max") => Self::Max,
-            _ if key.contains("min") => Self::Min,
+            _ if contains(b"max") => Self::Max,
+            _ if contains(b"min") => Self::Min,
             _ => Self::Mean,
         }
     }

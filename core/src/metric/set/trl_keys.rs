@@ -1,4 +1,5 @@
 use super::Summary;
+use crate::metric::entries::Entries;
 
 /// What the scores of the completions are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,39 +90,56 @@ pub struct TrlMetrics<'a> {
 impl TrlMetrics<'_> {
     /// The keys as TRL 1.16 logs them in training, those of what was given.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let (lengths, rewards, clip) = (self.completions, self.rewards, self.clip_ratio);
-        let terminated = lengths.and_then(|found| found.terminated);
-        let ratio = self.importance_sampling_ratio;
-        [
-            ("num_tokens", self.num_tokens),
-            ("completions/mean_length", lengths.map(|found| found.all.mean)),
-            ("completions/min_length", lengths.map(|found| found.all.min)),
-            ("completions/max_length", lengths.map(|found| found.all.max)),
-            ("completions/clipped_ratio", lengths.and_then(|found| found.clipped_ratio)),
-            ("completions/mean_terminated_length", terminated.map(|found| found.mean)),
-            ("completions/min_terminated_length", terminated.map(|found| found.min)),
-            ("completions/max_terminated_length", terminated.map(|found| found.max)),
-            ("reward", rewards.map(|found| found.reward)),
-            ("reward_std", rewards.map(|found| found.reward_std)),
-            ("frac_reward_zero_std", rewards.map(|found| found.frac_reward_zero_std)),
-            ("sampling/sampling_logp_difference/mean", self.sampling.map(|found| found.mean)),
-            ("sampling/sampling_logp_difference/max", self.sampling.map(|found| found.max)),
-            ("sampling/importance_sampling_ratio/min", ratio.map(|found| found.min)),
-            ("sampling/importance_sampling_ratio/mean", ratio.map(|found| found.mean)),
-            ("sampling/importance_sampling_ratio/max", ratio.map(|found| found.max)),
-            ("policy_loss", self.policy_loss),
-            ("entropy_coef", self.entropy_coef),
-            ("kl", self.kl),
-            ("entropy", self.entropy),
-            ("clip_ratio/low_mean", clip.map(|found| found.low_mean)),
-            ("clip_ratio/high_mean", clip.map(|found| found.high_mean)),
-            ("clip_ratio/region_mean", clip.map(|found| found.region_mean)),
-            ("clip_ratio/low_min", clip.map(|found| found.low_min)),
-            ("clip_ratio/high_max", clip.map(|found| found.high_max)),
-            ("cispo_clip_ratio", self.cispo_clip_ratio),
-            ("vespo/phi_seq_mean", self.vespo_phi),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| value.map(|value| (key, value)))
+        let mut list = Entries::new();
+        list.add("num_tokens", &self.num_tokens);
+        if let Some(CompletionLengths { all, clipped_ratio, terminated }) = self.completions {
+            list.all(
+                &["completions/mean_length", "completions/min_length", "completions/max_length"],
+                &[all.mean, all.min, all.max],
+            );
+            list.add("completions/clipped_ratio", &clipped_ratio);
+            list.group(
+                &[
+                    "completions/mean_terminated_length",
+                    "completions/min_terminated_length",
+                    "completions/max_terminated_length",
+                ],
+                terminated.map(|found| [found.mean, found.min, found.max]),
+            );
+        }
+        list.group(
+            &["reward", "reward_std", "frac_reward_zero_std"],
+            self.rewards.map(|found| [found.reward, found.reward_std, found.frac_reward_zero_std]),
+        );
+        list.group(
+            &["sampling/sampling_logp_difference/mean", "sampling/sampling_logp_difference/max"],
+            self.sampling.map(|found| [found.mean, found.max]),
+        );
+        list.group(
+            &[
+                "sampling/importance_sampling_ratio/min",
+                "sampling/importance_sampling_ratio/mean",
+                "sampling/importance_sampling_ratio/max",
+            ],
+            self.importance_sampling_ratio.map(|found| [found.min, found.mean, found.max]),
+        );
+        list.add("policy_loss", &self.policy_loss);
+        list.add("entropy_coef", &self.entropy_coef);
+        list.add("kl", &self.kl);
+        list.add("entropy", &self.entropy);
+        list.group(
+            &[
+                "clip_ratio/low_mean",
+                "clip_ratio/high_mean",
+                "clip_ratio/region_mean",
+                "clip_ratio/low_min",
+                "clip_ratio/high_max",
+            ],
+            self.clip_ratio
+                .map(|found| [found.low_mean, found.high_mean, found.region_mean, found.low_min, found.high_max]),
+        );
+        list.add("cispo_clip_ratio", &self.cispo_clip_ratio);
+        list.add("vespo/phi_seq_mean", &self.vespo_phi);
+        list
     }
 }

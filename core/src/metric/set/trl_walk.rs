@@ -8,7 +8,7 @@ use crate::{
     math::exp,
     metric::{held_of_row, held_token, RatioInput},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{map_row, row_difference, row_total, Sum},
     rollout::Extremes,
     simd::multiversion,
 };
@@ -45,10 +45,10 @@ impl Shares {
 }
 
 /// What the clip does to the one ratio of a sequence; one without kept tokens has the ratio 1.
-#[inline(always)]
+#[cfg_attr(not(compact), inline(always))]
 fn held_sequence<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
     let Some(first) = row.keep.iter().position(|&keep| keep) else { return [0.0; 3] };
-    let [sum] = map_row(row, [input.log_probs, input.old_log_probs], [], |[new, old]| ([], [(new - old).widen()]));
+    let sum = row_difference(row, input.log_probs, input.old_log_probs);
     held_token(exp(R::narrow(sum / row.kept() as f64)), row.of(input.advantages)[first], clip)
 }
 
@@ -74,8 +74,7 @@ multiversion! {
                 kl.add(sum);
             }
             if let Some(entropies) = input.entropies {
-                let [sum] = map_row(&row, [entropies], [], |[x]| ([], [x.widen()]));
-                entropy.add(sum);
+                entropy.add(row_total(&row, entropies));
             }
             if let Some(ratios) = ratios {
                 match config.level {

@@ -6,7 +6,7 @@ use crate::{
     layout::Batch,
     metric::{explained_by, ExplainedVarianceConfig},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{map_row, row_total, Sum},
     rollout::count,
     simd::multiversion,
     statistics::CoMoments,
@@ -17,8 +17,7 @@ multiversion! {
     pub(super) fn aggregated<R: Real>(batch: &Batch<'_>, values: &[R], weighing: &Weighing<'_>) -> f64 {
         let mut total = Sum::default();
         for (row, weight) in weighing.plan.rows(batch) {
-            let [sum] = map_row(&row, [values], [], |[x]| ([], [x.widen()]));
-            total.add(weight * sum);
+            total.add(weight * row_total(&row, values));
         }
         weighing.total(total)
     }
@@ -32,10 +31,7 @@ multiversion! {
         let [mut predictions, mut entropy, mut kl] = [Sum::default(); 3];
         let mut joint = CoMoments::default();
         for (index, (row, weight)) in weighing.plan.rows(batch).enumerate() {
-            let sum = |slice: &[R]| {
-                let [sum] = map_row(&row, [slice], [], |[x]| ([], [x.widen()]));
-                sum
-            };
+            let sum = |slice: &[R]| row_total(&row, slice);
             // of a response that was aborted there is no score
             if input.response_lengths.is_some_and(|lengths| lengths.tokens[index] > 0) {
                 input.scores.into_iter().for_each(|slice| scores.add(sum(slice)));
