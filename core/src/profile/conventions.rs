@@ -99,13 +99,6 @@ macro_rules! conventions {
                 }
             }
 
-            #[cfg(feature = "small")]
-            pub(super) fn written(&self, convention: Convention) -> &dyn super::text::Written {
-                match convention {
-                    $(Convention::$variant => &self.$field,)*
-                }
-            }
-
             /// Whether both hold the same value of one convention.
             pub fn agree(&self, other: &Self, convention: Convention) -> bool {
                 match convention {

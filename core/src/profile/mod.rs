@@ -20,9 +20,6 @@ mod quantity;
 mod results;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "small")]
-#[doc(hidden)]
-pub mod text;
 
 pub use chain::{Estimator, ProfileInput};
 pub use compare::{compare, CompareConfig, CompareScratch, CompareSizes};
