@@ -72,7 +72,7 @@ class AggregateView {
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
       copy: ({ row, index }) => copyNumber(full(this.present.answers[Number(row.slice(4))].losses[index])),
-    }, "");
+    });
     this.split = new SplitView(this.splitting, {
       set: (changes, continued) => this.context.change(fitted({ ...this.present, ...changes }), continued),
     });
