@@ -27,7 +27,7 @@ const entryOf = (id) => pages.find((page) => page.id === id);
 
 export class Shell {
   /**
-   * @param {any} library
+   * @param {import("./engine.js").Library} library
    * @param {Observer} [observer]
    */
   constructor(library, observer = {}) {

@@ -20,7 +20,7 @@ const FEW = 12;
 export class Explanation {
   /**
    * @param {HTMLElement} container
-   * @param {any} library
+   * @param {import("../engine.js").Library} library
    * @param {(id: string) => void} follow goes to a cell or a parameter
    */
   constructor(container, library, follow) {

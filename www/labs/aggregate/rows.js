@@ -55,7 +55,7 @@ export function tableOf(state) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  */
 export function asCsv(library, state) {

@@ -77,7 +77,7 @@ export function tableOf(state, result) {
       const rounded = sum !== undefined && isZero(sum, values) ? 0 : sum;
       const says = verdict(estimator, state, result, p);
       const text = rounded === undefined ? "—" : `${short(Number.isFinite(rounded) && rounded !== 0 ? Number(rounded.toPrecision(4)) : rounded)}${says === "zero" ? " ✓" : says === "off" ? " ✗" : ""}`;
-      return { ...numberCell(rounded, { kind: "result", text, label: label(name, samples.length + p, text) }), tone: /** @type {const} */ (says === "off" ? "minus" : ""), strength: says === "off" ? 1 : 0 };
+      return { ...numberCell(rounded, { kind: "result", text, label: label(name, samples.length + p, text) }), tone: says === "off" ? /** @type {const} */ ("minus") : /** @type {const} */ (""), strength: says === "off" ? 1 : 0 };
     });
     const epsilon = estimator.epsilon === undefined ? null : html("span", {}, `ε ${short(estimator.epsilon)}`);
     return { key: id, name, symbol: epsilon, first: order === 0 || order === 7 || order === 13, cells: [...cells, ...sums] };
