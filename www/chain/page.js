@@ -93,7 +93,7 @@ class ChainView {
     });
     this.reading = new Reading(byId("explain"), byId("chart"), this.library, (id) => this.follow(id));
     this.toolbar = new Toolbar(byId("shape"), (command) => this.reshape(command), (group) => this.keep(withGroup(this.present, this.place.sequence, group)));
-    this.strip = new TourStrip(byId("tour"), (step) => this.tell(step), () => this.keep({ ...this.present, tour: null }));
+    this.strip = new TourStrip(byId("tour"), { go: (step) => this.tell(step), end: () => this.keep({ ...this.present, tour: null }), left: () => this.grid.focus(this.place) });
     this.controls = new Controls(byId("controls"), {
       load: (id) => this.load(findPreset(id)?.state ?? this.present),
       start: (id) => this.load(stateAt(/** @type {import("./tours.js").Tour} */ (findTour(id)), 0)),
