@@ -6,7 +6,15 @@ const WITH_VECTORS = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 
 /** @returns {"simd" | "plain"} */
 export const bestBuild = () => (WebAssembly.validate(WITH_VECTORS) ? "simd" : "plain");
 
-/** @returns {Promise<{ library: any, build: "simd" | "plain" }>} */
+/** @typedef {typeof import("./pkg/simd/tokenwise.js")} Library */
+/** @typedef {import("./pkg/simd/tokenwise.js").Batch} Batch */
+/** @typedef {import("./pkg/simd/tokenwise.js").Aggregate} Aggregate */
+/** @typedef {import("./pkg/simd/tokenwise.js").AggregateBase} AggregateBase */
+/** @typedef {import("./pkg/simd/tokenwise.js").DualClip} DualClip */
+/** @typedef {import("./pkg/simd/tokenwise.js").KlConfig} KlConfig */
+/** @typedef {import("./pkg/simd/tokenwise.js").EntropyBudgetConfig} EntropyBudgetConfig */
+
+/** @returns {Promise<{ library: Library, build: "simd" | "plain" }>} */
 export async function loadLibrary() {
   const build = bestBuild();
   const library = build === "simd" ? await import("./pkg/simd/tokenwise.js") : await import("./pkg/plain/tokenwise.js");

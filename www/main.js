@@ -65,7 +65,7 @@ function fail(error) {
 
 /**
  * Everything that the shell's state reaches: the address, the share panel, the messages.
- * @param {any} library
+ * @param {import("./engine.js").Library} library
  */
 function connect(library) {
   /** @param {Found} found */

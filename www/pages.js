@@ -11,7 +11,7 @@
 
 /**
  * @typedef {object} Context what the shell gives a page
- * @property {any} library the WebAssembly module
+ * @property {import("./engine.js").Library} library the WebAssembly module
  * @property {() => any} state the page's present state
  * @property {(next: any, continued?: boolean) => void} change takes a new state, as one step of undo (`continued`: as a part of the
  *   step before), and draws it

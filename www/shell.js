@@ -5,6 +5,7 @@ import { pages } from "./pages.js";
 import { byId, html } from "./parts/dom.js";
 import { parse } from "./parts/format.js";
 import { History } from "./parts/history.js";
+import { addStyle, wear } from "./parts/styles.js";
 
 /** @typedef {import("./pages.js").Page} Page */
 /** @typedef {import("./pages.js").View} View */
@@ -27,7 +28,7 @@ const entryOf = (id) => pages.find((page) => page.id === id);
 
 export class Shell {
   /**
-   * @param {any} library
+   * @param {import("./engine.js").Library} library
    * @param {Observer} [observer]
    */
   constructor(library, observer = {}) {
@@ -100,6 +101,7 @@ export class Shell {
     byId("main").setAttribute("aria-busy", "true");
     const mounted = await this.mount(id);
     if (mine !== this.opening) return;
+    wear(mounted?.page.styles ?? []);
     if (state !== undefined) this.history.push({ page: id, states: { ...this.history.present.states, [id]: state } });
     else if (this.history.present.page !== id) this.history.turn({ ...this.history.present, page: id });
     for (const element of byId("content").children) /** @type {HTMLElement} */ (element).hidden = element.id !== `page-${id}`;
@@ -286,19 +288,4 @@ function hasOwnUndo(target) {
   const settled = target.getAttribute("aria-valuenow");
   const parsed = parse(target.value);
   return settled === null || !("value" in parsed) || !Object.is(parsed.value, Number(settled));
-}
-
-/**
- * A style sheet comes with the first page that needs it. One that does not come leaves the page plain, not empty.
- * @param {string} name
- * @returns {Promise<void>}
- */
-function addStyle(name) {
-  if (document.getElementById(`style-${name}`)) return Promise.resolve();
-  return new Promise((resolve) => {
-    const link = html("link", { rel: "stylesheet", id: `style-${name}`, href: `styles/${name}.css` });
-    link.addEventListener("load", () => resolve());
-    link.addEventListener("error", () => resolve());
-    document.head.append(link);
-  });
 }

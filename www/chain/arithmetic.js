@@ -2,12 +2,12 @@
 
 /** @typedef {Float64Array} Row */
 
-const SUM = { aggregate: { mode: "token-sum" } };
+const SUM = { aggregate: { mode: /** @type {const} */ ("token-sum") } };
 
 /**
  * exp(a − b) of each token: the gradient of the summed surrogate where every advantage is −1.
- * @param {any} library
- * @param {any} batch
+ * @param {import("../engine.js").Library} library
+ * @param {import("../engine.js").Batch} batch
  * @param {Row} a
  * @param {Row} b
  * @returns {Row}
@@ -19,8 +19,8 @@ export function exponentials(library, batch, a, b) {
 
 /**
  * −a·b of each token: the gradient of the summed surrogate at ratio 1, with b as its weights.
- * @param {any} library
- * @param {any} batch
+ * @param {import("../engine.js").Library} library
+ * @param {import("../engine.js").Batch} batch
  * @param {Row} a
  * @param {Row} b
  * @returns {Row}
@@ -32,8 +32,8 @@ export function negativeProducts(library, batch, a, b) {
 
 /**
  * a + f·b of each token, as the library's `score − β·kl`.
- * @param {any} library
- * @param {any} batch
+ * @param {import("../engine.js").Library} library
+ * @param {import("../engine.js").Batch} batch
  * @param {Row} a
  * @param {Row} b
  * @param {number} [factor]

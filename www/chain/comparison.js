@@ -12,7 +12,7 @@ import { rowByKey } from "./rows.js";
 
 /**
  * @param {HTMLElement} container
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Example} preset
  */
 export function drawComparison(container, library, preset) {
@@ -26,7 +26,7 @@ export function drawComparison(container, library, preset) {
 
 /**
  * What the comparison's own conditions give, in the document's sign.
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Example} preset
  * @param {Comparison} comparison
  * @returns {number[]}
@@ -39,7 +39,7 @@ export function exactOf(library, preset, comparison) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Example} preset
  * @param {Comparison} comparison
  */

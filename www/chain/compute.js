@@ -24,9 +24,9 @@ import { carriedOver, clippedScores, klInLoss, sequenceScores } from "./steps.js
 
 /**
  * @typedef {object} Work what the steps share
- * @property {any} library
+ * @property {import("../engine.js").Library} library
  * @property {State} state
- * @property {any} batch
+ * @property {import("../engine.js").Batch} batch
  * @property {{ ids: Uint32Array }} groups
  * @property {import("./conventions.js").Settings} settings
  * @property {Record<string, Float64Array>} flat the inputs, sequence after sequence
@@ -37,7 +37,7 @@ import { carriedOver, clippedScores, klInLoss, sequenceScores } from "./steps.js
 const done = new WeakMap();
 
 /**
- * @param {any} library the WebAssembly module
+ * @param {import("../engine.js").Library} library the WebAssembly module
  * @param {State} state
  * @returns {Result}
  */
@@ -48,7 +48,7 @@ export function compute(library, state) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @param {Conventions} conventions
  * @returns {Result}
@@ -118,7 +118,7 @@ function run(work) {
     now.kl = undefined;
     step("kl", [], () => {
       const input = { logProbs: inLoss ? flat.logProb : flat.oldLogProb, refLogProbs: flat.refLogProb };
-      const config = { estimator: choices.kl, bounds: settings.klBounds };
+      const config = { estimator: /** @type {"k1" | "k2" | "k3" | "abs"} */ (choices.kl), bounds: settings.klBounds };
       if (choices.placement !== "loss-weighted") put({ kl: library.klEstimateF64(batch, input, config) });
       else put({ kl: library.klImportanceWeightedF64(batch, { ...input, oldLogProbs: flat.oldLogProb }, { kl: config }) });
     });

@@ -7,7 +7,7 @@
  * @typedef {object} Settings everything the formulas need to know beside the numbers
  * @property {"count" | "count-plus-epsilon"} divisor
  * @property {"step-over" | "zero-step"} across
- * @property {{ spread: "sample" | "population", place: "inside-root" | "outside" | "floor-variance", epsilon: number, divisor: string }} whiten
+ * @property {{ spread: "sample" | "population", place: "inside-root" | "outside" | "floor-variance", epsilon: number, divisor: "count" | "count-plus-epsilon" }} whiten
  * @property {{ epsilon: number, singleton: "zero" | "raw" | "undefined", spread: "sample" | "population" }} group
  * @property {"zero" | "raw" | "undefined"} baselineSingleton
  * @property {"kept" | "all"} scoreSlots
@@ -18,7 +18,7 @@
  * @property {number} dualClip
  * @property {{ form: "sequence" | "token", logRatioCap: number | null }} gspo
  * @property {{ kind: "relative", low: number, high: number } | { kind: "absolute", high: number }} cispo
- * @property {Record<string, unknown>} aggregate
+ * @property {import("../engine.js").Aggregate} aggregate
  */
 
 /** The whitening ε is the same everywhere. */
@@ -28,8 +28,8 @@ const WHITEN_EPSILON = 1e-8;
 const known = new Map();
 
 /**
- * @param {any} library
- * @param {string} profile
+ * @param {import("../engine.js").Library} library
+ * @param {import("./state.js").ProfileName} profile
  * @returns {Conventions}
  */
 export function conventionsOf(library, profile) {
@@ -84,9 +84,10 @@ export function settingsOf(state, conventions, groups, promptTokens) {
  * @param {Conventions} conventions
  * @param {Uint32Array} groups
  * @param {() => Uint32Array} promptTokens
+ * @returns {import("../engine.js").Aggregate}
  */
 function aggregateOf({ choices, parameters }, conventions, groups, promptTokens) {
-  const base = { emptyRows: kebab(conventions["aggregate.empty_rows"]), divisor: kebab(conventions["aggregate.divisor"]) };
+  const base = /** @type {import("../engine.js").AggregateBase} */ ({ emptyRows: kebab(conventions["aggregate.empty_rows"]), divisor: kebab(conventions["aggregate.divisor"]) });
   const { aggregate: mode } = choices;
   if (mode === "seq-mean-token-sum-norm") return { ...base, mode, scale: parameters.scale };
   // the sum over L alone: as if there were one sequence in the step

@@ -20,7 +20,7 @@ const READ = [
 const others = new WeakMap();
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @returns {Result | null} the numbers under the conventions it is compared with
  */
@@ -52,7 +52,7 @@ function cellsApart(one, other, row) {
 
 /**
  * The rows that differ, each with its causes: the conventions that, exchanged alone, change it.
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @returns {Difference[]}
  */

@@ -6,7 +6,9 @@ import { cellSymbol, withNumbers, withSymbols } from "./formulas.js";
 import { t } from "../i18n/index.js";
 import { math, name, symbol } from "../parts/math.js";
 import { notesOf } from "./notes.js";
+import { firstNotFinite } from "./not-finite.js";
 import { copyNumber } from "../parts/copy.js";
+import { idOf } from "../parts/grid.js";
 import { rowByKey, sourcesOf, totalSources } from "./rows.js";
 import { isKept } from "./state.js";
 
@@ -20,7 +22,7 @@ const FEW = 12;
 export class Explanation {
   /**
    * @param {HTMLElement} container
-   * @param {any} library
+   * @param {import("../engine.js").Library} library
    * @param {(id: string) => void} follow goes to a cell or a parameter
    */
   constructor(container, library, follow) {
@@ -52,6 +54,7 @@ export class Explanation {
         "div", { class: "body", id: "explain-body" },
         formula && html("div", { class: "formula" }, html("div", {}, formula), value === undefined ? null : html("div", {}, withNumbers(this.library, state, result, place))),
         value !== undefined && this.value(value),
+        kind === "result" && !dropped && this.notFinite(state, result, place),
         html("p", { class: "meaning" }, t(meaning)),
         html("p", { class: "notes" }, notesOf(state, result, place).join(" ")),
         row && this.sources(state, result, place),
@@ -108,11 +111,31 @@ export class Explanation {
     });
     const shown = [...new Set(sources)].filter((id) => !id.startsWith("mask."));
     if (shown.length === 0) return null;
-    const links = shown.map((id) => html(
+    return html("p", { class: "from" }, html("span", { class: "quiet" }, t("explain.from")), ...shown.map((id) => this.link(state, id)));
+  }
+
+  /**
+   * @param {State} state
+   * @param {string} id
+   */
+  link(state, id) {
+    return html(
       "button", { type: "button", class: "source", "data-source": id, onclick: () => this.follow(id) },
       html("span", { "aria-hidden": "true" }, math("inline", signOf(state, id))), html("span", { class: "unseen" }, wordsOf(state, id)),
-    ));
-    return html("p", { class: "from" }, html("span", { class: "quiet" }, t("explain.from")), ...links);
+    );
+  }
+
+  /**
+   * @param {State} state
+   * @param {Result} result
+   * @param {Place} place
+   */
+  notFinite(state, result, place) {
+    const first = firstNotFinite(state, result, idOf(place));
+    if (!first) return null;
+    if (first.id === idOf(place)) return html("p", { class: "not-finite" }, t("explain.notFinite.here"));
+    const told = t(first.given ? "explain.notFinite.given" : "explain.notFinite.made");
+    return html("p", { class: "not-finite" }, t("explain.notFinite.first"), " ", this.link(state, first.id), ` = ${short(first.value)} ${told}`);
   }
 }
 

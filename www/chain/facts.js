@@ -9,7 +9,7 @@ import { isKept } from "./state.js";
 /** @typedef {import("./edits.js").Place} Place */
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @param {Result} result
  * @param {Place} place
@@ -75,9 +75,9 @@ const alone = (result, group) => group.length === 1 && result.settings.group.sin
 
 /**
  * A number of the library over a few values.
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {number[]} values
- * @param {(batch: any, values: Float64Array) => number} number
+ * @param {(batch: import("../engine.js").Batch, values: Float64Array) => number} number
  * @param {boolean[]} [kept]
  */
 function over(library, values, number, kept = values.map(() => true)) {

@@ -138,7 +138,7 @@ export function withSymbols(state, result, place) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @param {Result} result
  * @param {Place} place

@@ -1,6 +1,7 @@
 // The elements of the grid: a block a sequence, its line of numbers, its tokens, its rows.
 
 import { html } from "../parts/dom.js";
+import { lineOf } from "../parts/grid-line.js";
 
 /** @typedef {import("./grid-types.js").Block} Block */
 /** @typedef {import("./grid-types.js").TableRow} TableRow */
@@ -29,7 +30,7 @@ export function buildBlock(block, corner) {
   rows.push({ row: block.tokens, cells: tokens.cells });
   lines.push(tokens.cells.map((_, index) => ({ row: "token", sequence: s, index })));
   for (const row of block.rows) {
-    const { line, cells } = rowLine(row, s);
+    const { line, cells } = lineOf({ ...row, sequence: s }, row.symbol(), (cell, index) => placed(cell, row.align, index));
     element.append(line);
     rows.push({ row, cells });
     lines.push(cells.map((_, index) => ({ row: row.key, sequence: s, index })));
@@ -79,23 +80,6 @@ function tokenLine({ sequence: s, states, tokens }, corner) {
 }
 
 /**
- * @param {TableRow} row
- * @param {number} s
- */
-function rowLine(row, s) {
-  const sign = row.symbol();
-  const symbol = sign?.textContent === row.name ? null : html("span", { class: "symbol", "aria-hidden": "true" }, sign);
-  const name = html("div", { role: "rowheader", class: "name" }, html("span", {}, row.name), symbol);
-  const line = html("div", { role: "row", class: `row ${row.align}${row.first ? " first" : ""}`, "data-line": row.key }, name);
-  const cells = Array.from({ length: row.count }, (_, index) => {
-    const cell = html("div", { role: "gridcell", tabindex: -1, "data-row": row.key, "data-sequence": s, "data-index": index });
-    line.append(placed(cell, row.align, index));
-    return cell;
-  });
-  return { line, cells };
-}
-
-/**
  * @param {HTMLElement} element
  * @param {"action" | "state" | "sequence"} align
  * @param {number} index
@@ -106,26 +90,4 @@ function placed(element, align, index) {
   element.style.setProperty("--at", String(first));
   element.setAttribute("aria-colindex", String(first + 2));
   return element;
-}
-
-/**
- * @param {EventTarget | null} target
- * @returns {Place | null}
- */
-export function placeOf(target) {
-  const cell = target instanceof Element ? target.closest("[data-index]") : null;
-  if (!(cell instanceof HTMLElement)) return null;
-  return { row: String(cell.dataset.row), sequence: Number(cell.dataset.sequence), index: Number(cell.dataset.index) };
-}
-
-/**
- * @param {HTMLElement} element
- * @param {string} text
- */
-export function setText(element, text) {
-  const [child] = element.childNodes;
-  // the same text node with other letters costs less than another one
-  if (element.childNodes.length === 1 && child instanceof Text) {
-    if (child.data !== text) child.data = text;
-  } else element.textContent = text;
 }

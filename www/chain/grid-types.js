@@ -1,18 +1,6 @@
 // What the grid is given to draw, and what it tells. Types only.
 
-/**
- * @typedef {object} Cell
- * @property {string} text as shown
- * @property {() => string} label for a screen reader
- * @property {"mask" | "input" | "result" | "text"} kind
- * @property {"plus" | "minus" | ""} tone
- * @property {number} strength 0 to 1, how deep the tint is
- * @property {boolean} dropped
- * @property {boolean} faint shown, but not the cell's own
- * @property {"differs" | "slightly" | ""} differs from the number under other conventions
- * @property {string} editText what the editor starts with
- * @property {string} role of the token
- */
+/** @typedef {import("../parts/grid.js").Cell} Cell */
 
 /**
  * @typedef {object} TableRow
@@ -36,14 +24,9 @@
 /** @typedef {{ elements: HTMLElement[], values: Float64Array, flags: Uint8Array, stamp: string, row: TableRow }} Drawn */
 
 /**
- * @typedef {object} Handlers
- * @property {(place: Place) => void} focus
- * @property {(place: Place) => void} toggle
- * @property {(place: Place, text: string) => string | null} commit takes the text, or says why not
- * @property {(place: Place, text: string) => void} preview
- * @property {() => void} cancel gives back what stood before the previews
- * @property {(place: Place) => void} copy
- * @property {(command: "before" | "after" | "remove", place: Place) => void} shape adds or removes a token
+ * @typedef {import("../parts/grid.js").Handlers<Place> & {
+ *   shape: (command: "before" | "after" | "remove", place: Place) => void,
+ * }} Handlers `shape` adds or removes a token
  */
 
 export {};

@@ -1,72 +1,40 @@
-// Numbers over tokens, one block a sequence, walked like a spreadsheet. It knows nothing of formulas: it draws what it is given, and only
-// what changed. Token columns are two half columns wide; cells that belong to a state stand half a column to the left, between tokens.
+// Numbers over tokens, one block a sequence. It knows nothing of formulas: it draws what it is given, and only what changed. Token columns
+// are two half columns wide; cells that belong to a state stand half a column to the left, between tokens.
 
-import { Bubble } from "../parts/bubble.js";
 import { html } from "../parts/dom.js";
-import { buildBlock, placeOf, setText } from "./grid-blocks.js";
-import { editCell } from "./grid-editing.js";
-import { pressed } from "./grid-keys.js";
+import { Grid, idOf } from "../parts/grid.js";
+import { buildBlock } from "./grid-blocks.js";
 import { Sight } from "./grid-sight.js";
 
-/** @typedef {import("./grid-types.js").Cell} Cell */
 /** @typedef {import("./grid-types.js").TableRow} TableRow */
 /** @typedef {import("./grid-types.js").Table} Table */
 /** @typedef {import("./grid-types.js").Drawn} Drawn */
 /** @typedef {import("./grid-types.js").Handlers} Handlers */
 /** @typedef {import("./edits.js").Place} Place */
 
-/** @param {Place} place */
-export const idOf = (place) => `${place.row}.${place.sequence}.${place.index}`;
-
 /** No cell has these flags. */
 const UNDRAWN = 255;
 
 const EVERYWHERE = [0, Infinity];
 
-/** Depths of the tint. */
-const TINTS = 8;
-
-const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-
-/** More than this does not move: nobody could follow it, and it would cost the frame. */
-const MOVING = 160;
-
-export class Grid {
+/** @extends {Grid<Place>} */
+export class ChainGrid extends Grid {
   /**
    * @param {HTMLElement} container
    * @param {Handlers} handlers
    */
   constructor(container, handlers) {
-    this.handlers = handlers;
-    this.scroller = html("div", { class: "scroller" });
-    this.bubble = new Bubble();
-    container.append(this.scroller, this.bubble.element);
-    /** @type {Map<string, HTMLElement>} */
-    this.elements = new Map();
-    /** @type {WeakMap<HTMLElement, string>} the classes a cell has beside its marks */
-    this.looks = new WeakMap();
+    super(container, handlers);
+    this.reshape = handlers.shape;
     /** @type {Map<HTMLElement, () => string>} */
     this.unlabelled = new Map();
     /** @type {Map<string, Drawn>} by row and sequence */
     this.drawn = new Map();
-    /** @type {Place[][]} the cells, line by line */
-    this.lines = [];
-    /** @type {Place | null} */
-    this.place = null;
-    this.wanted = 0;
-    this.clicked = "";
     this.shape = "";
-    /** @type {HTMLElement | null} */
-    this.editing = null;
-    /** @type {Record<"depends" | "comes" | "changed" | "here", Set<string>>} */
-    this.marked = { depends: new Set(), comes: new Set(), changed: new Set(), here: new Set() };
     /** @type {Table | null} */
     this.table = null;
     this.waiting = 0;
     this.sight = new Sight(this.scroller, () => this.drawCells(false));
-    this.scroller.addEventListener("keydown", (event) => pressed(this, event));
-    this.scroller.addEventListener("click", (event) => this.click(event));
-    this.scroller.addEventListener("focusin", (event) => this.focusin(event));
   }
 
   /** @param {Table} table */
@@ -98,12 +66,20 @@ export class Grid {
         if (this.drawRow(row, block.sequence, first, last)) skipped = true;
       }
     }
-    if (everything) this.label();
+    if (everything) this.labelAll();
     else if (skipped || this.unlabelled.size > 0) this.waiting = window.setTimeout(() => this.drawCells(true));
   }
 
-  /** The sentences for screen readers come after the numbers: nobody hears them within a frame. */
-  label() {
+  /**
+   * The sentences for screen readers come after the numbers: nobody hears them within a frame.
+   * @param {HTMLElement} element
+   * @param {() => string} label
+   */
+  label(element, label) {
+    this.unlabelled.set(element, label);
+  }
+
+  labelAll() {
     for (const [element, label] of this.unlabelled) element.setAttribute("aria-label", label());
     this.unlabelled.clear();
   }
@@ -134,27 +110,6 @@ export class Grid {
       this.drawCell(drawn.elements[i], row.cell(i, value, flags), `${row.key}.${sequence}.${i}`);
     }
     return left;
-  }
-
-  /**
-   * @param {HTMLElement} element
-   * @param {Cell} cell
-   * @param {string} id
-   */
-  drawCell(element, cell, id) {
-    const tint = cell.strength === 0 ? "" : `tint-${Math.ceil(cell.strength * TINTS)}`;
-    const look = ["cell", cell.kind, cell.tone, tint, cell.dropped && "dropped", cell.faint && "faint", cell.differs, `role-${cell.role}`].filter(Boolean).join(" ");
-    // style is the dearest part of an edit: a class that stays is not set again
-    if (this.looks.get(element) !== look) {
-      this.looks.set(element, look);
-      const marks = Object.entries(this.marked).filter(([, ids]) => ids.has(id)).map(([mark]) => mark);
-      element.className = [look, ...marks].join(" ");
-      if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
-    }
-    this.unlabelled.set(element, cell.label);
-    // the editor lives inside the cell while it is open
-    if (element !== this.editing) setText(element, cell.text);
-    if (element === this.editing) element.classList.add("editing");
   }
 
   /** @param {Table} table */
@@ -198,99 +153,25 @@ export class Grid {
   }
 
   /** @param {Place} place */
-  setPlace(place) {
-    const before = this.place && this.elements.get(idOf(this.place));
-    if (before) before.tabIndex = -1;
-    this.place = place;
-    const element = this.elements.get(idOf(place));
-    if (element) element.tabIndex = 0;
-  }
-
-  /** @param {Place} place */
-  focus(place) {
-    this.setPlace(place);
-    this.wanted = place.index;
-    this.elements.get(idOf(place))?.focus();
-  }
-
-  /** @param {FocusEvent} event */
-  focusin(event) {
-    const place = placeOf(event.target);
-    if (!place || event.target === this.editing) return;
-    this.bubble.hide();
-    this.setPlace(place);
-    this.handlers.focus(place);
-  }
-
-  /** @param {MouseEvent} event */
-  click(event) {
-    const place = placeOf(event.target);
-    if (!place || this.editing?.contains(/** @type {Node} */ (event.target))) return;
-    this.wanted = place.index;
-    if (this.toggles(place)) this.handlers.toggle(place);
-    // the first click chooses, the second edits: a finger has no Enter
-    else if (event.detail > 1 || this.clicked === idOf(place)) this.edit(place);
-    this.clicked = idOf(place);
-  }
-
-  /** @param {Place} place */
   toggles(place) {
     return place.row === "mask" || place.row === "sequence";
   }
 
   /**
-   * @param {number} line
-   * @param {number} at
-   * @param {boolean} sideways
-   */
-  walk(line, at, sideways) {
-    const places = this.lines[line];
-    if (!places) return;
-    const clamped = Math.max(0, Math.min(at, places.length - 1));
-    const wanted = sideways ? clamped : this.wanted;
-    this.clicked = "";
-    this.focus(places[clamped]);
-    this.wanted = wanted;
-  }
-
-  /**
    * @param {Place} place
-   * @param {string} [typed] replaces the number instead of changing it
+   * @param {KeyboardEvent} event
+   * @returns {Record<string, () => void>}
    */
-  edit(place, typed) {
-    editCell(this, place, typed);
+  moreKeys(place, event) {
+    return {
+      Insert: () => this.reshape(event.shiftKey ? "before" : "after", place),
+      Delete: () => place.row === "token" && this.reshape("remove", place),
+    };
   }
 
   /** @param {Place} place */
   cellAt(place) {
     const row = this.drawn.get(`${place.row}.${place.sequence}`)?.row;
     return row && place.index < row.count ? row.cell(place.index, row.value(place.index), row.flags(place.index)) : undefined;
-  }
-
-  /**
-   * Marks cells: what depends on the focused one, what it comes from, what an edit changed, where a tour stands.
-   * @param {"depends" | "comes" | "changed" | "here"} mark
-   * @param {Set<string>} ids
-   */
-  mark(mark, ids) {
-    const before = this.marked[mark];
-    this.marked[mark] = ids;
-    for (const id of before) if (!ids.has(id)) this.elements.get(id)?.classList.remove(mark);
-    for (const id of ids) if (!before.has(id)) this.elements.get(id)?.classList.add(mark);
-  }
-
-  /**
-   * Shows which cells have changed: a mark on all, a movement once, the nearest first.
-   * @param {Set<string>} marked
-   * @param {Map<string, number>} changed id to place in the order
-   */
-  pulse(marked, changed) {
-    this.mark("changed", marked);
-    if (still.matches || changed.size > MOVING) return;
-    for (const [id, order] of changed) {
-      this.elements.get(id)?.animate([{ boxShadow: "inset 0 0 0 2px var(--pulse)" }, { boxShadow: "inset 0 0 0 2px transparent" }], {
-        duration: 700, delay: order * 45, easing: "ease-out",
-      });
-    }
   }
 }

@@ -6,7 +6,7 @@ import { exponentials, negativeProducts, sums } from "./arithmetic.js";
 /** @typedef {{ logProbs: Float64Array, oldLogProbs: Float64Array, advantages: Float64Array }} Input */
 /** @typedef {{ loss: number, clipFraction?: number, grad: Float64Array, terms: Float64Array, sequenceRatio?: Float64Array }} Outcome */
 
-const SUM = { mode: "token-sum" };
+const SUM = { mode: /** @type {const} */ ("token-sum") };
 
 /**
  * @param {Work} work
@@ -59,7 +59,10 @@ const losses = {
 /** @param {number} x */
 const negated = (x) => -x;
 
-/** @param {Work} work */
+/**
+ * @param {Work} work
+ * @returns {{ clipLow: number, clipHigh: number, logRatioBound: number | null, dualClip: import("../engine.js").DualClip }}
+ */
 function clipConfig({ state, settings }) {
   const { clipLow, clipHigh } = state.parameters;
   const { dual, dualClip, logRatioBound } = settings;
@@ -71,7 +74,7 @@ function clipConfig({ state, settings }) {
  * −clip(ρ)·A, which CISPO has for a gradient, or −c·A of the second clip if the ratio is beyond c.
  * @param {Work} work
  * @param {Input} input
- * @param {Record<string, unknown>} config
+ * @param {ReturnType<typeof clipConfig>} config
  */
 function clippedTerms({ library, batch, settings, state }, input, config) {
   const slopes = library.ppoClipF64(batch, input, { ...config, aggregate: SUM }).grad;

@@ -8,7 +8,7 @@ import { drawDifferences } from "./differences-view.js";
 import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edits.js";
 import { copyNumber } from "../parts/copy.js";
 import { chainExports } from "./exports/index.js";
-import { Grid, idOf } from "./grid.js";
+import { ChainGrid } from "./grid.js";
 import { examples, findPreset } from "./presets.js";
 import { changes, firstPlace, isShown } from "./places.js";
 import { Reading } from "./reading.js";
@@ -23,6 +23,7 @@ import { findTour, stateAt, tourOf } from "./tours.js";
 import { readCell, storedAt } from "./typing.js";
 import { byId, html } from "../parts/dom.js";
 import { full } from "../parts/format.js";
+import { idOf } from "../parts/grid.js";
 import { t } from "../i18n/index.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -81,7 +82,7 @@ class ChainView {
     /** @type {import("./differences.js").Difference[]} */
     this.differences = [];
     this.waiting = 0;
-    this.grid = new Grid(byId("chain"), {
+    this.grid = new ChainGrid(byId("chain"), {
       focus: (place) => this.choose(place),
       toggle: (place) => this.toggle(place),
       commit: (place, text) => this.commit(place, text),
@@ -92,7 +93,7 @@ class ChainView {
     });
     this.reading = new Reading(byId("explain"), byId("chart"), this.library, (id) => this.follow(id));
     this.toolbar = new Toolbar(byId("shape"), (command) => this.reshape(command), (group) => this.keep(withGroup(this.present, this.place.sequence, group)));
-    this.strip = new TourStrip(byId("tour"), (step) => this.tell(step), () => this.keep({ ...this.present, tour: null }));
+    this.strip = new TourStrip(byId("tour"), { go: (step) => this.tell(step), end: () => this.keep({ ...this.present, tour: null }), left: () => this.grid.focus(this.place) });
     this.controls = new Controls(byId("controls"), {
       load: (id) => this.load(findPreset(id)?.state ?? this.present),
       start: (id) => this.load(stateAt(/** @type {import("./tours.js").Tour} */ (findTour(id)), 0)),

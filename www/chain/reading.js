@@ -18,7 +18,7 @@ export class Reading {
   /**
    * @param {HTMLElement} explain
    * @param {HTMLElement} chart
-   * @param {any} library
+   * @param {import("../engine.js").Library} library
    * @param {(id: string) => void} follow
    */
   constructor(explain, chart, library, follow) {

@@ -23,7 +23,7 @@ export function drawIntro(container, { preset, sequences }) {
 
 /**
  * @param {HTMLElement} container
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @param {(state: State) => void} load
  */

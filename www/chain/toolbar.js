@@ -1,8 +1,7 @@
 // Adding and taking away: tokens at the focused cell, sequences, the group a sequence belongs to.
 
 import { canAdd, canInsert, withSequenceAdded, withSequenceRemoved, withTokenAdded, withTokenRemoved } from "./edits.js";
-import { setText } from "./grid-blocks.js";
-import { html } from "../parts/dom.js";
+import { html, setText } from "../parts/dom.js";
 import { choiceField } from "../parts/fields.js";
 import { t } from "../i18n/index.js";
 import { limits } from "./state.js";

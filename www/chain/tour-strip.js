@@ -9,14 +9,25 @@ import { tourOf } from "./tours.js";
 export class TourStrip {
   /**
    * @param {HTMLElement} container
-   * @param {(step: number) => void} go
-   * @param {() => void} end
+   * @param {{ go: (step: number) => void, end: () => void, left: () => void }} owner `left`: the strip is gone, and the focus was in it
    */
-  constructor(container, go, end) {
+  constructor(container, { go, end, left }) {
     this.container = container;
     this.go = go;
     this.end = end;
+    this.left = left;
     this.shown = "";
+    this.step = 0;
+    this.last = false;
+    const button = (/** @type {string} */ id, /** @type {() => void} */ run) => html("button", { type: "button", id, onclick: run });
+    // built once: a button keeps the focus, and what is read out is a text that changes, not another paragraph
+    this.heading = html("h2");
+    this.say = html("p", { class: "say", "aria-live": "polite" });
+    this.back = button("tour-back", () => this.go(this.step - 1));
+    this.next = button("tour-next", () => (this.last ? this.end() : this.go(this.step + 1)));
+    this.out = button("tour-end", () => this.end());
+    this.keys = html("span", { class: "quiet" });
+    container.append(this.heading, this.say, html("div", { class: "steps" }, this.back, this.next, this.out, this.keys));
   }
 
   /** @param {State} state */
@@ -25,25 +36,27 @@ export class TourStrip {
     const shown = at ? `${at.tour.id}|${at.step}|${at.waiting}|${t("tour.next")}` : "";
     if (shown === this.shown) return;
     this.shown = shown;
+    const held = document.activeElement;
+    const within = this.container.contains(held);
     this.container.hidden = at === null;
-    if (!at) return this.container.replaceChildren();
+    if (!at) {
+      if (within) this.left();
+      return;
+    }
     const { tour, step, waiting } = at;
-    const focused = this.container.contains(document.activeElement) ? document.activeElement?.id : null;
-    const last = step === tour.steps.length - 1;
+    this.step = step;
+    this.last = step === tour.steps.length - 1;
     const gated = tour.steps[step].gate !== undefined;
-    const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {() => void} */ run, disabled = false) => html("button", { type: "button", id, disabled, onclick: run }, text);
-    this.container.replaceChildren(
-      html("h2", {}, t(`tour.name.${tour.id}`), html("span", { class: "quiet" }, ` ${step + 1} / ${tour.steps.length}`)),
-      html("p", { class: "say", "aria-live": "polite" }, t(`tour.${tour.id}.${step + 1}`), gated && !waiting ? html("span", { class: "done" }, ` ✓ ${t("tour.done")}`) : null),
-      html(
-        "div", { class: "steps" },
-        button("tour-back", t("tour.back"), () => this.go(step - 1), step === 0),
-        last ? button("tour-next", t("tour.finish"), this.end) : button("tour-next", t(waiting ? "tour.skip" : "tour.next"), () => this.go(step + 1)),
-        last ? null : button("tour-end", t("tour.end"), this.end),
-        html("span", { class: "quiet" }, t("tour.keys")),
-      ),
-    );
-    if (focused) (document.getElementById(focused) ?? document.getElementById("tour-next"))?.focus();
+    this.heading.replaceChildren(t(`tour.name.${tour.id}`), html("span", { class: "quiet" }, ` ${step + 1} / ${tour.steps.length}`));
+    this.say.replaceChildren(t(`tour.${tour.id}.${step + 1}`), ...(gated && !waiting ? [html("span", { class: "done" }, ` ✓ ${t("tour.done")}`)] : []));
+    this.back.textContent = t("tour.back");
+    this.back.disabled = step === 0;
+    this.next.textContent = t(this.last ? "tour.finish" : waiting ? "tour.skip" : "tour.next");
+    this.out.textContent = t("tour.end");
+    this.out.hidden = this.last;
+    this.keys.textContent = t("tour.keys");
+    // a button that went out under the finger
+    if ((held === this.back && this.back.disabled) || (held === this.out && this.last)) this.next.focus();
   }
 
   /**

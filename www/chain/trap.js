@@ -11,7 +11,7 @@ import { rowByKey } from "./rows.js";
 
 /**
  * @param {HTMLElement} container
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Trap} trap
  * @param {(state: State) => void} load shows one of the ways in the grid
  */
@@ -28,7 +28,7 @@ export function drawTrap(container, library, trap, load) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Trap} trap
  * @param {(state: State) => void} load
  */
@@ -64,7 +64,7 @@ function headsOf(trap) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @param {Trap} trap
  * @returns {(number | undefined)[]}

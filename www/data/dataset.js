@@ -13,7 +13,7 @@ const MOST_FINDINGS = 300;
 
 export class Dataset {
   /**
-   * @param {any} library
+   * @param {import("../engine.js").Library} library
    * @param {Read} file
    */
   constructor(library, file) {
@@ -71,6 +71,7 @@ export class Dataset {
       this.textEnds[i] = end;
     }
     this.text = texts.join("");
+    this.batch = library.Batch.packed(this.offsets, this.keep);
     /** @type {Record<string, Float64Array>} */
     this.columns = {};
     /** @type {Record<string, Float64Array>} of each sequence */
@@ -99,8 +100,6 @@ export class Dataset {
       progress((index + 1) / parts.length);
     }
     this.refusals = [...refused.values()];
-    this.batch?.free();
-    this.batch = this.library.Batch.packed(this.offsets, this.keep);
     this.means = {};
     const kept = this.library.rowSumsF64(this.batch, Float64Array.from(this.keep));
     for (const [key, values] of Object.entries(this.columns)) {

@@ -18,10 +18,10 @@ const BY_SIZE = new Set(["logProbs", "oldLogProbs", "refLogProbs", "rolloutLogPr
 /** @param {string} quantity @returns {"sign" | "size" | "one"} */
 export const scaleOf = (quantity) => (BY_SIZE.has(quantity) ? "size" : quantity === "ratio" || quantity === "samplerRatio" ? "one" : "sign");
 
-const SUM = { aggregate: { mode: "token-sum" } };
+const SUM = { aggregate: { mode: /** @type {const} */ ("token-sum") } };
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Part} part
  * @param {Settings} settings
  * @param {(id: string | undefined) => number} groupOf a number for every group
@@ -64,7 +64,7 @@ export function quantities(library, part, settings, groupOf) {
   const scored = part.rows.every((row) => row.score !== undefined);
   const scores = scored ? Float64Array.from(part.rows, (row) => row.score ?? NaN) : undefined;
   step("reward", [columns.rewards ? undefined : columns.tokenScores ?? scores], () => {
-    const placed = columns.tokenScores ?? library.placeScoresF64(batch, scores);
+    const placed = columns.tokenScores ?? library.placeScoresF64(batch, /** @type {Float64Array} */ (scores));
     columns.reward = columns.kl ? library.shapeRewardsF64(batch, { scores: placed, kl: columns.kl }, settings.beta) : placed;
   });
   const rewards = columns.rewards ?? columns.reward;
@@ -84,7 +84,7 @@ export function quantities(library, part, settings, groupOf) {
     });
     // a group of one has nothing to be compared with: no advantage
     if (seen.size === part.rows.length) return;
-    columns.groupAdvantage = library.broadcastF64(batch, library.groupRelativeF64({ ids }, scores));
+    columns.groupAdvantage = library.broadcastF64(batch, library.groupRelativeF64({ ids }, /** @type {Float64Array} */ (scores)));
   });
 
   const advantages = columns.advantages ?? columns.gaeAdvantage ?? columns.groupAdvantage;

@@ -61,6 +61,7 @@ export function chainState(data, sequences, token, settings) {
   const parts = sequences.map((sequence) => part(data, sequence, token));
   const { gamma, lambda, beta, clipLow, clipHigh } = settings;
   const parameters = { gamma, lambda, beta, clipLow, clipHigh };
+  /** @type {Partial<import("../chain/state.js").Choices>} */
   const choices = { kl: data.columns.refLogProbs ? settings.kl : "given", advantage: data.columns.values ? "gae" : "given", weight: "raw" };
   return stateFromSequences(parts, { parameters, choices });
 }

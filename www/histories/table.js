@@ -15,7 +15,7 @@ import { pointsOf } from "./state.js";
 const known = new Map();
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {Run} run
  * @returns {Statistics | null}
  */
@@ -60,7 +60,7 @@ const NUMBERS = /** @type {const} */ (["steps", "mean", "max", "min", "first", "
 export class RunTable {
   /**
    * @param {HTMLElement} container
-   * @param {any} library
+   * @param {import("../engine.js").Library} library
    * @param {Actions} actions
    */
   constructor(container, library, actions) {
@@ -135,7 +135,7 @@ export class RunTable {
 }
 
 /**
- * @param {any} library
+ * @param {import("../engine.js").Library} library
  * @param {State} state
  * @returns {string} the table as CSV
  */

@@ -41,7 +41,7 @@ export const page = {
 
 /** Which example the batch is; a different mode or split is still the same example. @param {State} state */
 const exampleOf = (state) => {
-  const key = ({ answers, scale, perPrompt }) => JSON.stringify([answers, scale, perPrompt]);
+  const key = (/** @type {State} */ { answers, scale, perPrompt }) => JSON.stringify([answers, scale, perPrompt]);
   return Object.keys(presets).find((id) => key(presets[id]()) === key(state)) ?? "";
 };
 
@@ -72,7 +72,7 @@ class AggregateView {
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
       copy: ({ row, index }) => copyNumber(full(this.present.answers[Number(row.slice(4))].losses[index])),
-    }, "");
+    });
     this.split = new SplitView(this.splitting, {
       set: (changes, continued) => this.context.change(fitted({ ...this.present, ...changes }), continued),
     });

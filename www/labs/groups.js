@@ -6,6 +6,7 @@ import { html } from "../parts/dom.js";
 import { choiceField, numberField } from "../parts/fields.js";
 import { copyNumber } from "../parts/copy.js";
 import { full } from "../parts/format.js";
+import { idOf } from "../parts/grid.js";
 import { PlotView } from "../parts/plot.js";
 import { compute } from "./groups/compute.js";
 import { estimatorById, estimators } from "./groups/estimators.js";
@@ -57,7 +58,7 @@ class GroupsView {
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
       copy: ({ row, index }) => copyNumber(full(this.valueAt(row, index))),
-    }, "");
+    });
     this.plot = new PlotView(picture);
     this.reading = new Reading(why);
     // the explanation is long: only what it explains is read out
@@ -210,7 +211,7 @@ class GroupsView {
     if (!this.shown || !this.result) return;
     this.reading.draw(this.shown, this.result, this.place);
     this.status.textContent = this.reading.container.querySelector("h2")?.textContent ?? "";
-    this.grid.mark(new Set([`${this.place.row}.${this.place.index}`]));
+    this.grid.mark("depends", new Set([idOf(this.place)]));
     const chosen = estimatorById.has(this.place.row) ? this.place.row : CURVES[0];
     const { advantages } = this.result;
     const drawn = [...CURVES.filter((id) => id !== chosen), chosen].filter((id) => advantages[id]);

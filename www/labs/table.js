@@ -13,7 +13,7 @@ import { t } from "../i18n/index.js";
 export function numberCell(value, { kind, label, most = 0, text, dropped = false }) {
   const tone = kind === "input" || value === undefined || value === 0 || Number.isNaN(value) ? "" : value > 0 ? "plus" : "minus";
   const strength = value !== undefined && Number.isFinite(value) && most > 0 ? Math.min(1, Math.abs(value) / most) : 0;
-  return { text: text ?? (value === undefined ? "—" : full(value)), label, kind, tone, strength, dropped, faint: false, editText: value === undefined ? "" : full(value) };
+  return { text: text ?? (value === undefined ? "—" : full(value)), label: () => label, kind, tone, strength, dropped, faint: false, editText: value === undefined ? "" : full(value) };
 }
 
 /**

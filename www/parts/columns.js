@@ -1,24 +1,27 @@
-// The grid with plain columns: no states between them, but a line above that says which columns belong together.
+// A grid of plain columns, with a line above that says which of them belong together.
 
 import { html } from "./dom.js";
-import { Grid } from "./grid.js";
+import { lineOf } from "./grid-line.js";
+import { Grid, idOf } from "./grid.js";
 
+/** @typedef {import("./grid.js").Place} Place */
 /** @typedef {{ text: string, count: number }} Span a heading over `count` columns */
+/** @typedef {{ key: string, name: string, symbol: Element | null, first: boolean, cells: import("./grid.js").Cell[] }} Row */
+/** @typedef {{ label: string, corner: string, heads: string[], rows: Row[] }} Table */
 
+/** @extends {Grid<Place>} */
 export class Columns extends Grid {
   /**
    * @param {HTMLElement} container
-   * @param {import("./grid.js").Handlers} handlers
-   * @param {string} label of the part that scrolls
+   * @param {import("./grid.js").Handlers<Place>} handlers
    */
-  constructor(container, handlers, label) {
+  constructor(container, handlers) {
     super(container, handlers);
     this.scroller.classList.add("columns");
     this.scroller.setAttribute("role", "region");
-    this.scroller.setAttribute("aria-label", label);
-    /** @type {Span[]} */
-    this.spans = [];
-    this.corner = "";
+    /** @type {Table | null} */
+    this.table = null;
+    this.shape = "";
     /** @type {Map<string, string>} what each result showed at the last drawing */
     this.last = new Map();
     /** @type {Map<string, string>} and at the last one that was no trial */
@@ -26,22 +29,28 @@ export class Columns extends Grid {
   }
 
   /**
-   * @param {import("./grid.js").Table} table
+   * @param {Table} table
    * @param {{ spans?: Span[], corner?: string, trial?: boolean }} [options] `corner`: what the spans are; `trial`: a number is still being typed
    */
   draw(table, { spans = [], corner = "", trial = false } = {}) {
-    if (JSON.stringify([spans, corner]) !== JSON.stringify([this.spans, this.corner])) this.shape = "";
-    this.spans = spans;
-    this.corner = corner;
+    this.table = table;
     this.scroller.setAttribute("aria-label", table.label);
-    const before = this.shape;
-    super.draw(table);
-    this.tell(table, before === this.shape, trial);
+    const shape = JSON.stringify([table.label, table.heads, spans, corner, table.rows.map((row) => [row.key, row.name, row.cells.length])]);
+    const same = shape === this.shape;
+    if (!same) this.build(table, spans.length > 0 ? heading(spans, corner) : null);
+    this.shape = shape;
+    for (const { key, cells } of table.rows) {
+      for (const [index, cell] of cells.entries()) {
+        const id = idOf({ row: key, index });
+        this.drawCell(/** @type {HTMLElement} */ (this.elements.get(id)), cell, id);
+      }
+    }
+    this.tell(table, same, trial);
   }
 
   /**
    * Which results an edit has changed; another table is no change.
-   * @param {import("./grid.js").Table} table
+   * @param {Table} table
    * @param {boolean} same
    * @param {boolean} trial
    */
@@ -56,42 +65,65 @@ export class Columns extends Grid {
     if (!trial) this.settled = results;
   }
 
-  /** @param {import("./grid.js").Table} table */
-  build(table) {
-    const held = this.scroller.contains(document.activeElement) ? this.place : null;
-    // the grid makes a heading for each state and for the token after it; here only tokens stay
-    super.build({ ...table, states: table.tokens.map(() => "") });
-    for (const mark of this.scroller.querySelectorAll(".mark")) mark.remove();
-    const grid = /** @type {HTMLElement} */ (this.scroller.firstElementChild);
-    grid.style.setProperty("--halves", String(table.tokens.length));
-    grid.setAttribute("aria-colcount", String(table.tokens.length + 1));
-    for (const token of grid.querySelectorAll(".token")) token.removeAttribute("lang");
-    if (this.spans.length > 0) grid.prepend(this.heading());
-    // a table that was built anew under the reader's hands keeps the focus
-    if (held) this.elements.get(`${this.place?.row}.${this.place?.index}`)?.focus();
-  }
-
-  heading() {
-    const line = html("div", { role: "row", class: "row spans" }, html("div", { role: "columnheader", class: "name" }, this.corner));
-    let first = 2;
-    for (const { text, count } of this.spans) {
-      const head = html("div", { role: "columnheader", class: "span", "aria-colspan": count }, text);
-      head.style.gridColumn = `${first} / span ${count}`;
-      head.setAttribute("aria-colindex", String(first));
-      line.append(head);
-      first += count;
-    }
-    return line;
-  }
-
   /**
-   * @param {HTMLElement} element
-   * @param {"action" | "state"} _align
-   * @param {number} index
+   * @param {Table} table
+   * @param {HTMLElement | null} above
    */
-  placed(element, _align, index) {
-    element.style.gridColumn = String(2 + index);
-    element.setAttribute("aria-colindex", String(2 + index));
-    return element;
+  build(table, above) {
+    const held = this.scroller.contains(document.activeElement);
+    this.elements.clear();
+    this.lines = [];
+    this.editing = null;
+    const columns = table.heads.length;
+    const head = html("div", { role: "row", class: "row head" }, html("div", { role: "columnheader", class: "name" }, table.corner));
+    for (const [index, text] of table.heads.entries()) {
+      const column = html("div", { role: "columnheader", class: "token" }, text);
+      put(column, index);
+      head.append(column);
+    }
+    const grid = html("div", { role: "grid", class: "grid", "aria-label": table.label, "aria-colcount": columns + 1 }, above, head);
+    grid.style.setProperty("--halves", String(columns));
+    for (const row of table.rows) {
+      const { line, cells } = lineOf({ ...row, align: "action", count: row.cells.length }, row.symbol, put);
+      grid.append(line);
+      const places = cells.map((_, index) => ({ row: row.key, index }));
+      this.lines.push(places);
+      for (const place of places) this.elements.set(idOf(place), cells[place.index]);
+    }
+    this.scroller.replaceChildren(grid);
+    this.setPlace(this.place && this.elements.has(idOf(this.place)) ? this.place : this.lines[0][0]);
+    // a table that was built anew under the reader's hands keeps the focus
+    if (held && this.place) this.elements.get(idOf(this.place))?.focus();
   }
+
+  /** @param {Place} place */
+  cellAt(place) {
+    return this.table?.rows.find((row) => row.key === place.row)?.cells[place.index];
+  }
+}
+
+/**
+ * @param {Span[]} spans
+ * @param {string} corner
+ */
+function heading(spans, corner) {
+  const line = html("div", { role: "row", class: "row spans" }, html("div", { role: "columnheader", class: "name" }, corner));
+  let first = 2;
+  for (const { text, count } of spans) {
+    const head = html("div", { role: "columnheader", class: "span", "aria-colspan": count }, text);
+    head.style.gridColumn = `${first} / span ${count}`;
+    head.setAttribute("aria-colindex", String(first));
+    line.append(head);
+    first += count;
+  }
+  return line;
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {number} index
+ */
+function put(element, index) {
+  element.style.gridColumn = String(2 + index);
+  element.setAttribute("aria-colindex", String(2 + index));
 }

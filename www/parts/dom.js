@@ -59,6 +59,18 @@ export function mathml(tag, attributes = {}, ...children) {
 }
 
 /**
+ * @param {HTMLElement} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  const [child] = element.childNodes;
+  // the same text node with other letters costs less than another one
+  if (element.childNodes.length === 1 && child instanceof Text) {
+    if (child.data !== text) child.data = text;
+  } else element.textContent = text;
+}
+
+/**
  * @param {string} id
  * @returns {HTMLElement}
  */

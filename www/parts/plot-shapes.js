@@ -17,7 +17,7 @@ import { clamp } from "./scale.js";
  * @property {(value: number) => number} py
  */
 
-export const EDGE = { top: 14, right: 16, bottom: 42, left: 60 };
+export const EDGE = { top: 14, right: 16, bottom: 42, left: 68 };
 const DASHES = ["", "7 3", "2 3", "10 3 2 3", "5 2 1 2 1 2", "14 4", "1 4", "9 2 2 2 2 2"];
 
 /**

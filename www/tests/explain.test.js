@@ -158,3 +158,40 @@ test("a dropped token that is stepped on says what it carries", browserTest, asy
   assert.deepEqual(problems, []);
   await close();
 });
+
+for (const lang of ["en", "zh"]) {
+  test(`a number that is not finite tells where it began, ${lang}`, browserTest, async () => {
+    const { page, problems, close } = await open({ lang });
+    const told = async (row, index) => {
+      await page.locator(cell(row, index)).focus();
+      const line = page.locator("#explain .not-finite");
+      if ((await line.count()) === 0) return null;
+      return { text: await line.innerText(), from: await line.locator("button").evaluateAll((all) => all.map((one) => one.dataset.source)) };
+    };
+    assert.equal(await told("advantage", 0), null, "a finite one says nothing");
+    await edit(page, "value", 3, "nan");
+    // the first token's advantage takes it from three tokens later; so do the mean and every whitened one
+    for (const [row, index] of [["advantage", 0], ["delta", 2], ["whitened", 5], ["gradient", 1]]) {
+      const { text, from } = await told(row, index);
+      assert.deepEqual(from, ["value.0.3"], row);
+      assert.match(text, lang === "zh" ? /最先不是有限数的是.*= NaN ——它是填入的/s : /first number on the way here that is not finite.*= NaN — it was put in/s);
+    }
+    assert.equal(await told("advantage", 5), null, "it does not look back");
+    await page.locator(cell("whitened", 5)).focus();
+    await page.locator("#explain .not-finite button").click();
+    assert.deepEqual(await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.index]), ["value", "3"]);
+    assert.equal(await page.locator("#explain .not-finite").count(), 0, "an input is what it is");
+    await page.locator("#undo").click();
+    // e^1000 is beyond the largest number though both logarithms are finite
+    await edit(page, "logProb", 1, "1000");
+    const here = await told("ratio", 1);
+    assert.deepEqual(here.from, []);
+    assert.match(here.text, lang === "zh" ? /公式在这里溢出/ : /here the formula overflows/);
+    await choose(page, { loss: "surrogate" });
+    const later = await told("lossTerm", 1);
+    assert.deepEqual(later.from, ["ratio.0.1"]);
+    assert.match(later.text, lang === "zh" ? /= ∞ ——它的来源全是有限数/ : /= ∞ — all that it comes from is finite/);
+    assert.deepEqual(problems, []);
+    await close();
+  });
+}

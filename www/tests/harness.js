@@ -139,6 +139,19 @@ export async function setParameter(page, name, text) {
   await page.keyboard.press("Enter");
 }
 
+/**
+ * The chooser of files that one act opens.
+ * @param {() => Promise<void>} act
+ */
+export async function chooserOf(page, act) {
+  const opened = page.waitForEvent("filechooser");
+  // The driver tells the page's process to hand its choosers over and does not wait for the answer; keys come another way and can be there
+  // first, and the chooser then opens where nobody sees it. An answer to a later message on the same way says that the first has arrived.
+  await page.evaluate(() => {});
+  await act();
+  return opened;
+}
+
 /** A module of the page without imports of its own, for Node. */
 export async function pageModule(path) {
   const source = await readFile(new URL(`../${path}`, import.meta.url), "utf8");

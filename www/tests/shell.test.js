@@ -160,3 +160,32 @@ test("on paper there is the content, without what is for the hand", browserTest,
   await page.screenshot({ path: join(screenshots, "print.png"), fullPage: true });
   await close();
 });
+
+test("a page looks the same whatever was opened before it", browserTest, async () => {
+  const { page, close } = await open();
+  const ids = (await page.locator(".tab").evaluateAll((all) => all.map((tab) => tab.id.slice(4)))).reverse();
+  const turn = async (id) => {
+    await page.locator(`#tab-${id}`).click();
+    await page.waitForSelector(`#tab-${id}[aria-current]`);
+    await ready(page);
+  };
+  const boxes = (where) => where.evaluate(async () => {
+    // pictures come a moment after the numbers
+    await new Promise((done) => { setTimeout(done, 300); });
+    const all = [...document.querySelectorAll("main .page:not([hidden]) *")].filter((one) => one instanceof HTMLElement);
+    return all.map((one) => {
+      const { x, width, height } = one.getBoundingClientRect();
+      const { fontSize, color, backgroundColor } = getComputedStyle(one);
+      return [one.tagName, one.className, one.id, Math.round(x), Math.round(width), Math.round(height), fontSize, color, backgroundColor].join(" ");
+    });
+  });
+  for (const id of ids) await turn(id);
+  for (const id of ids) {
+    await turn(id);
+    const late = await boxes(page);
+    const fresh = await open({ page: id });
+    assert.deepEqual(late, await boxes(fresh.page), id);
+    await fresh.close();
+  }
+  await close();
+});

@@ -1,8 +1,14 @@
 // The guided tours, by keyboard alone and by button, in both languages.
 
 import assert from "node:assert/strict";
+import { mkdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, cell, edit, open, rowOf } from "./harness.js";
+import { browserTest, cell, edit, open, repository, rowOf } from "./harness.js";
+
+const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8").catch(() => "");
 
 const LENGTHS = { story: 13, slips: 9, "dr-grpo": 8, frameworks: 4 };
 
@@ -69,5 +75,53 @@ test("a tour is chosen from the list, and moving along is no step of undo", brow
   await page.locator("#undo").click();
   assert.ok(await page.locator("#tour").isHidden());
   assert.equal(await page.locator(cell("advantage", 0)).textContent(), "+0.621081");
+  await close();
+});
+
+// the same step of each tour would be the same strip: first, gated and last ones are told apart
+const LOOKED = { story: 9, slips: 1, "dr-grpo": 8, frameworks: 4 };
+for (const lang of ["en", "zh"]) {
+  for (const theme of ["light", "dark"]) {
+    test(`a tour open, ${lang}, ${theme}: nothing sticks out, no axe violations`, browserTest, async () => {
+      await mkdir(screenshots, { recursive: true });
+      for (const [tour, step] of Object.entries(LOOKED)) {
+        for (const width of tour === "slips" || tour === "story" ? [360, 1400] : [800]) {
+          const { page, problems, close } = await open({ lang, theme, width, fragment: `&tour=${tour}` });
+          for (let at = 1; at < step; at += 1) await page.locator("#tour-next").click();
+          await page.screenshot({ path: join(screenshots, `tour-${tour}-${width}-${theme}-${lang}.png`) });
+          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+          assert.ok(overflow <= 0, `${tour}, ${width} wide: ${overflow} pixels too wide`);
+          // labels of cells out of sight come in the task after
+          await page.waitForTimeout(50);
+          await page.evaluate(axe);
+          const { violations } = await page.evaluate(() => globalThis.axe.run());
+          assert.deepEqual(violations.map(({ id, nodes }) => `${tour}, ${width} wide, ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), []);
+          assert.deepEqual(problems, []);
+          await close();
+        }
+      }
+    });
+  }
+}
+
+test("the focus is never lost: at the first step, at the last, after the end; what is said is one text that changes", browserTest, async () => {
+  const { page, close } = await open({ fragment: "&tour=frameworks" });
+  const focused = () => page.evaluate(() => document.activeElement.id);
+  await page.evaluate(() => { globalThis.said = document.querySelector("#tour .say"); });
+  await page.locator("#tour-next").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("#tour-back").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await focused(), "tour-next", "there is no way back from the first step");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Enter");
+  assert.equal(await focused(), "tour-next");
+  await page.keyboard.press("Enter");
+  assert.match(await page.locator("#tour h2").textContent(), /4 \/ 4$/);
+  assert.ok(await page.evaluate(() => globalThis.said === document.querySelector("#tour .say") && globalThis.said.getAttribute("aria-live") === "polite"));
+  const here = await page.locator(".cell.here").evaluate((one) => [one.dataset.row, one.dataset.index]);
+  await page.keyboard.press("Enter");
+  assert.ok(await page.locator("#tour").isHidden());
+  assert.deepEqual(await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.index]), here, "the cell it stood at");
   await close();
 });

@@ -8,7 +8,7 @@ import { t } from "../../i18n/index.js";
 /** @typedef {import("../../pages.js").Export} Export */
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {import("../edits.js").Place} place the chosen cell
  * @returns {Export[]}
@@ -27,7 +27,7 @@ export function chainExports(library, state, place) {
 
 /**
  * The profile's own settings, where no choice overrides them.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  */
 const ownSettings = (library, state) =>

@@ -68,7 +68,7 @@ function power(text) {
 const escaped = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ").replace(/[\\{}$&#%_^~]/g, (letter) => ({ "\\": "\\textbackslash{}", "^": "\\textasciicircum{}", "~": "\\textasciitilde{}" })[letter] ?? `\\${letter}`);
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {Result} result
  * @param {Place} place the chosen cell

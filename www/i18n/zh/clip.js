@@ -1,6 +1,6 @@
 export default {
   "clip.lead": "一个 token、它的优势 A 和概率比率 ρ = π/π_old。每条曲线是一种规则：ρ 离开 1 之后还算多少。拖动标记或用方向键：表中给出每种损失在该比率处的值、对 log π 的拉力，以及拉力在哪里消失。",
-  "clip.preset": "示例",
+  "clip.preset": "例子",
   "clip.preset.own": "自己的数字",
   "clip.preset.overview": "同一个 token，五种规则",
   "clip.preset.dual": "双重裁剪救下一个坏 token",

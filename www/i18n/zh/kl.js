@@ -1,6 +1,6 @@
 export default {
   "kl.lead": "k1、k2、k3 都用一个采样 token 估计同一个数。作为损失，它们却把策略推向不同的方向。这里逐一枚举所有动作，期望梯度是精确值：先看表中的结论，再点一行看原因。",
-  "kl.preset": "示例",
+  "kl.preset": "例子",
   "kl.preset.own": "自己的数字",
   "kl.preset.other-way": "k3 放进损失，拉向另一个 KL",
   "kl.preset.nothing": "k1 放进损失，毫无作用",

@@ -10,7 +10,7 @@ import { modes, width } from "./state.js";
 export const promptsOf = (state) => state.answers.map((_, i) => Math.floor(i / state.perPrompt));
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {{ from: number, to: number }} [part]
  */
@@ -27,19 +27,20 @@ const lossesOf = (state, { from, to }) => Float64Array.from(state.answers.slice(
 
 /**
  * The library's words for a mode over a part of the answers.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} mode
  * @param {{ from: number, to: number }} part
- * @param {any} batch of the part
+ * @param {import("../../engine.js").Batch} batch of the part
  * @param {Totals | null} totals of the whole step, or null to count the part alone
+ * @returns {import("../../engine.js").Aggregate}
  */
 function configOf(library, state, mode, part, batch, totals) {
   const { emptyRows, divisor, scale } = state;
   const counts = totals === null ? undefined : { tokens: totals.tokens, sequences: totals.sequences, prompts: totals.prompts.length, ranks: state.ranks };
   if (mode === "sum-norm-without-mean") return { mode: "seq-mean-token-sum-norm", scale, counts: { ...counts, sequences: 1 } };
   if (mode === "seq-mean-token-sum-norm") return { mode, scale, counts, emptyRows };
-  if (mode !== "prompt-mean") return { mode, counts, emptyRows, divisor };
+  if (mode !== "prompt-mean") return { mode: /** @type {"token-mean"} or another that needs no more */ (mode), counts, emptyRows, divisor };
   const prompts = promptsOf(state).slice(part.from, part.to);
   // prompts are numbered in a row, so the ids of a part become dense by subtraction
   const ids = Uint32Array.from(prompts, (prompt) => prompt - prompts[0]);
@@ -79,7 +80,7 @@ function attempt(run) {
  */
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @returns {Whole}
  */
@@ -132,7 +133,7 @@ export function partsOf({ answers, ranks, micro }) {
  */
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {Totals} totals
  * @returns {Split}

@@ -1,7 +1,6 @@
 // The batch as a table, its numbers as text, and what one weight says against another.
 
 import { t } from "../../i18n/index.js";
-import { html } from "../../parts/dom.js";
 import { short } from "../../parts/format.js";
 import { math, name } from "../../parts/math.js";
 import { csv } from "../csv.js";
@@ -36,29 +35,27 @@ export function bias(state, { lengths }, weights) {
   return Math.abs(ratio - 1) < 1e-12 ? t("aggregate.bias.none", words) : t("aggregate.bias.some", words);
 }
 
-/** @param {State} state @returns {import("../../parts/grid.js").Table} */
+/** @param {State} state @returns {import("../../parts/columns.js").Table} */
 export function tableOf(state) {
   const rows = state.answers.flatMap(({ losses, kept }, i) => {
     const answer = t("tables.answer", { number: i + 1 });
     const say = (/** @type {string} */ row, /** @type {number} */ slot, /** @type {string} */ value) => t("aggregate.cell", { row, slot: slot + 1, value });
     const masks = kept.map((keep, slot) => ({
-      text: keep ? "●" : "○", label: say(`${answer}, ${t("aggregate.kept")}`, slot, t(keep ? "aggregate.yes" : "aggregate.no")),
+      text: keep ? "●" : "○", label: () => say(`${answer}, ${t("aggregate.kept")}`, slot, t(keep ? "aggregate.yes" : "aggregate.no")),
       kind: /** @type {const} */ ("mask"), tone: /** @type {const} */ (""), strength: 0, dropped: !keep, faint: false, editText: "",
     }));
     const numbers = losses.map((loss, slot) => numberCell(loss, { kind: "input", text: short(loss), label: say(`${answer}, ${t("aggregate.loss")}`, slot, short(loss)), dropped: !kept[slot] }));
-    const none = html("span", {}, "");
-    const align = /** @type {const} */ ("action");
     return [
-      { key: `kept${i}`, name: `${answer} · ${t("aggregate.kept")}`, symbol: none, align, first: i > 0, cells: masks },
-      { key: `loss${i}`, name: t("aggregate.loss"), symbol: math("inline", name("ℓ")), align, first: false, cells: numbers },
+      { key: `kept${i}`, name: `${answer} · ${t("aggregate.kept")}`, symbol: null, first: i > 0, cells: masks },
+      { key: `loss${i}`, name: t("aggregate.loss"), symbol: math("inline", name("ℓ")), first: false, cells: numbers },
     ];
   });
-  const tokens = Array.from({ length: width(state) }, (_, slot) => ({ text: String(slot + 1), dropped: false }));
-  return { label: t("aggregate.table"), corner: t("aggregate.slot"), tokens, states: [], rows };
+  const heads = Array.from({ length: width(state) }, (_, slot) => String(slot + 1));
+  return { label: t("aggregate.table"), corner: t("aggregate.slot"), heads, rows };
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  */
 export function asCsv(library, state) {

@@ -70,7 +70,7 @@ export class SplitView {
   }
 
   /**
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {State} state
    * @param {Whole} whole
    */
@@ -115,7 +115,7 @@ export class SplitView {
 
   /**
    * The loss for every number of micro-batches: one of the curves must be flat.
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {State} state
    * @param {Whole} whole
    * @param {number} loss

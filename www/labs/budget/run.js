@@ -48,7 +48,7 @@ function fingerprint(previous, numbers) {
 
 export class Run {
   /**
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {Record<string, any>} settings
    * @param {import("./state.js").State["edits"]} edits
    */

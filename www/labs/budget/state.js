@@ -114,7 +114,7 @@ export function withInput(state, step, name, value) {
 /**
  * @param {Record<string, any>} s
  * @param {{ schedule?: "constant", guard?: "off" }} [instead]
- * @returns the library's settings of the entropy budget
+ * @returns {import("../../engine.js").EntropyBudgetConfig}
  */
 export function budgetConfig(s, instead = {}) {
   /** @type {Record<string, any>} */

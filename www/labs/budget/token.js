@@ -13,7 +13,7 @@ const TOKENS = [
 ];
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {{ lambda: number, beta: number, gamma: number }} prices
  * @returns {{ id: string, p: number, reference: number, advantage: number, weight: number, base: number, modified: number }[]}
  */
@@ -27,7 +27,7 @@ export function pricedTokens(library, { lambda, beta, gamma }) {
     const weights = library.tokenWeightsF64(batch, { logProbs, refLogProbs, advantages });
     // on the first update the ratio is 1, and the gradient of a sum of losses is −A_mod, token for token
     const input = { logProbs, oldLogProbs: logProbs, refLogProbs, advantages };
-    const config = { gamma, aggregate: { mode: "token-sum" } };
+    const config = { gamma, aggregate: { mode: /** @type {const} */ ("token-sum") } };
     const base = library.dualGameF64(batch, input, { ...config, lambda: 0, beta: 0 }).grad;
     const modified = library.dualGameF64(batch, input, { ...config, lambda, beta }).grad;
     return TOKENS.map((token, i) => ({ ...token, weight: weights[i], base: 0 - base[i], modified: 0 - modified[i] }));
@@ -38,7 +38,7 @@ export function pricedTokens(library, { lambda, beta, gamma }) {
 
 /**
  * @param {HTMLElement} container
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {{ lambda: number, beta: number, gamma: number }} prices
  */
 export function drawTokens(container, library, prices) {

@@ -16,7 +16,7 @@ export const valuesOf = (state, id) => (/** @type {string} */ key) => state.valu
 
 /**
  * One sequence for every ratio: the token first, the others after it.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
  * @param {ArrayLike<number>} ratios
@@ -45,7 +45,7 @@ function run(library, state, id, ratios, own) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
  * @param {ArrayLike<number>} ratios
@@ -55,7 +55,7 @@ export const gradients = (library, state, id, ratios) => run(library, state, id,
 
 /**
  * The token's own term; where a loss has but one for the whole sequence, the token's share of its sum.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
  * @param {number} ratio
@@ -69,7 +69,7 @@ export function lossAt(library, state, id, ratio) {
 
 /**
  * Where the gradient is 0, found on a fine grid and narrowed down.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
  * @returns {Zeros}
@@ -112,7 +112,7 @@ export function zerosOf(library, state, id) {
 
 /** A curve is asked for at every move of the token, and only depends on the rest. */
 export class CurveCache {
-  /** @param {any} library */
+  /** @param {import("../../engine.js").Library} library */
   constructor(library) {
     this.library = library;
     /** @type {Map<string, Curve>} */

@@ -11,7 +11,7 @@ import { zerosText } from "./table.js";
 
 /**
  * The numbers behind the signs. Probabilities and sequence ratios are the library's exponentials of sums of log-probabilities.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
  * @returns {Record<string, number>}
@@ -29,7 +29,7 @@ export function numbersOf(library, state, id) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {{ loss: number, gradient: number, zeros: import("./compute.js").Zeros }} result
  * @returns {HTMLElement[]}

@@ -23,9 +23,9 @@
  * @property {(call: Call, values: (key: string) => number) => { loss: number, grad: Float64Array }} run
  */
 
-/** @typedef {{ library: any, batch: any, input: Input, rows: number, width: number }} Call */
+/** @typedef {{ library: import("../../engine.js").Library, batch: import("../../engine.js").Batch, input: Input, rows: number, width: number }} Call */
 
-const SUM = { mode: "token-sum" };
+const SUM = { mode: /** @type {const} */ ("token-sum") };
 
 /** @type {(key: string, sign: string, start: number, more?: Partial<Parameter>) => Parameter} */
 const parameter = (key, sign, start, more = {}) => ({ key, sign, start, step: 0.01, range: [0, 10], ...more });

@@ -5,6 +5,7 @@ import { t } from "../../i18n/index.js";
 
 /** @typedef {import("./state.js").State} State */
 
+/** @type {import("../../chain/state.js").ProfileName[]} */
 const PROFILES = ["paper", "verl-0.9.1", "trl-1.16", "openrlhf-0.11"];
 const CONVENTIONS = ["dual_clip.bound", "dual_clip.signs", "log_ratio_bound", "gspo.clip", "gspo.form", "gspo.mode", "gspo.log_ratio_cap", "gmpo.clip", "cispo.bounds"];
 
@@ -38,7 +39,7 @@ function valuesFrom(conventions) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {{ state: () => State, change: (next: State) => void }} access
  */
 export function profileTable(library, { state, change }) {

@@ -7,7 +7,7 @@ import { samplesOf } from "./state.js";
 
 /**
  * @typedef {object} Inputs what the estimators read
- * @property {any} batch one token slot per unit of length
+ * @property {import("../../engine.js").Batch} batch one token slot per unit of length
  * @property {number[]} starts the first slot of each answer
  * @property {{ sizes: Uint32Array }} groups
  * @property {Float64Array} scores of all sources together
@@ -44,7 +44,7 @@ import { samplesOf } from "./state.js";
 const edges = (sizes) => Uint32Array.from([0, ...sizes].map((_, i) => sizes.slice(0, i).reduce((all, n) => all + n, 0)));
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @returns {Result}
  */
@@ -91,8 +91,8 @@ export function compute(library, state) {
 }
 
 /**
- * @param {any} library
- * @param {any} batch
+ * @param {import("../../engine.js").Library} library
+ * @param {import("../../engine.js").Batch} batch
  * @param {Float64Array} values
  * @param {"sample" | "population"} spread
  */
@@ -102,7 +102,7 @@ function deviation(library, batch, values, spread) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {Uint32Array} sizes
  * @param {Float64Array} scores
  * @param {Uint32Array} lengths
@@ -126,7 +126,7 @@ function statistics(library, sizes, scores, lengths, kept) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {Uint32Array} sizes
  * @param {Float64Array} scores
  * @param {number} index of the sample left out
@@ -142,7 +142,7 @@ function rest(library, sizes, scores, index) {
 
 /**
  * Mean and variance over all tokens of what the whitened estimators whiten.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {Inputs} inputs
  */
 function whitening(library, { batch, groups, scores, sources, weights }) {

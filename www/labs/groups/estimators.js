@@ -11,7 +11,7 @@
  * @property {"zero" | "raw" | "undefined" | "refused" | "own"} single what a group of one gets; "own": neither
  * @property {"group" | "length" | "batch" | "tokens" | "none"} sum what adds up to 0: a group's advantages, the same weighted by length,
  *   those of the batch, those of all tokens, or nothing
- * @property {(library: any, inputs: Inputs) => Float64Array} run one number per sample
+ * @property {(library: import("../../engine.js").Library, inputs: Inputs) => Float64Array} run one number per sample
  */
 
 /**

@@ -48,11 +48,10 @@ export const headingsOf = (state) => [
 /**
  * @param {State} state
  * @param {Result} result
- * @returns {import("../../parts/grid.js").Table}
+ * @returns {import("../../parts/columns.js").Table}
  */
 export function tableOf(state, result) {
   const samples = samplesOf(state);
-  const align = /** @type {const} */ ("action");
   const label = (/** @type {string} */ row, /** @type {number} */ i, /** @type {string} */ value) => {
     if (i >= samples.length) return t("groups.cell.sum", { row, prompt: i - samples.length + 1, value });
     const [p, place] = placeOf(state, i);
@@ -61,10 +60,10 @@ export function tableOf(state, result) {
   const inputs = ["score", ...(state.second ? ["format"] : []), "length"].map((key) => {
     const name = t(`groups.row.${key}`);
     const cells = samples.map((sample, i) => numberCell(/** @type {any} */ (sample)[key], { kind: "input", text: short(/** @type {any} */ (sample)[key]), label: label(name, i, short(/** @type {any} */ (sample)[key])) }));
-    return { key, name, symbol: html("span", {}, ""), align, first: false, cells };
+    return { key, name, symbol: null, first: false, cells };
   });
   const total = {
-    key: "total", name: t("groups.row.total"), symbol: html("span", {}, ""), align, first: false,
+    key: "total", name: t("groups.row.total"), symbol: null, first: false,
     cells: Array.from(result.scores, (value, i) => numberCell(value, { kind: "result", text: short(value), label: label(t("groups.row.total"), i, short(value)) })),
   };
   const results = estimators.map((estimator, order) => {
@@ -78,16 +77,13 @@ export function tableOf(state, result) {
       const rounded = sum !== undefined && isZero(sum, values) ? 0 : sum;
       const says = verdict(estimator, state, result, p);
       const text = rounded === undefined ? "—" : `${short(Number.isFinite(rounded) && rounded !== 0 ? Number(rounded.toPrecision(4)) : rounded)}${says === "zero" ? " ✓" : says === "off" ? " ✗" : ""}`;
-      return { ...numberCell(rounded, { kind: "result", text, label: label(name, samples.length + p, text) }), tone: /** @type {const} */ (says === "off" ? "minus" : ""), strength: says === "off" ? 1 : 0 };
+      return { ...numberCell(rounded, { kind: "result", text, label: label(name, samples.length + p, text) }), tone: says === "off" ? /** @type {const} */ ("minus") : /** @type {const} */ (""), strength: says === "off" ? 1 : 0 };
     });
-    const epsilon = html("span", {}, estimator.epsilon === undefined ? "" : `ε ${short(estimator.epsilon)}`);
-    return { key: id, name, symbol: epsilon, align, first: order === 0 || order === 7 || order === 13, cells: [...cells, ...sums] };
+    const epsilon = estimator.epsilon === undefined ? null : html("span", {}, `ε ${short(estimator.epsilon)}`);
+    return { key: id, name, symbol: epsilon, first: order === 0 || order === 7 || order === 13, cells: [...cells, ...sums] };
   });
-  const tokens = [
-    ...samples.map((_, i) => ({ text: String(placeOf(state, i)[1] + 1), dropped: false })),
-    ...state.prompts.map((_, p) => ({ text: `Σ ${p + 1}`, dropped: false })),
-  ];
-  return { label: t("groups.table"), corner: t("groups.sample"), tokens, states: [], rows: [...inputs, ...(state.second ? [total] : []), ...results] };
+  const heads = [...samples.map((_, i) => String(placeOf(state, i)[1] + 1)), ...state.prompts.map((_, p) => `Σ ${p + 1}`)];
+  return { label: t("groups.table"), corner: t("groups.sample"), heads, rows: [...inputs, ...(state.second ? [total] : []), ...results] };
 }
 
 /**

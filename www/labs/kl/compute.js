@@ -33,19 +33,19 @@ import { rows } from "./rows.js";
  */
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {import("./state.js").Distribution} distribution
  * @returns {Float64Array} logits; the logarithm of what is proportional to a probability is one
  */
 export const logitsOf = (library, { form, values }) => Float64Array.from(values, (value) => (form === "logits" ? value : library.lnF64(value)));
 
-/** @param {Row} row @param {State} state */
+/** @param {Row} row @param {State} state @returns {import("../../engine.js").KlConfig} */
 const klConfig = (row, { bounds }) => ({ estimator: row.estimator, gradient: row.straight ? "straight-through" : "own", bounds });
 
 /**
  * The value of an estimate for each token, and its derivative by the token's log-probability.
- * @param {any} library
- * @param {any} batch
+ * @param {import("../../engine.js").Library} library
+ * @param {import("../../engine.js").Batch} batch
  * @param {{ logProbs: Float64Array, refLogProbs: Float64Array, oldLogProbs: Float64Array }} input
  * @param {Row} row
  * @param {State} state
@@ -60,7 +60,7 @@ export function estimate(library, batch, input, row, state) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @returns {Result}
  */
@@ -120,7 +120,7 @@ export function compute(library, state) {
 /**
  * Which of the two gradients it is, if one of them; else how far it points away. Only compares what the library computed; gradients to
  * logits add up to 0, so the library's correlation is their cosine.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {Float64Array} gradient
  * @param {Float64Array} truth
  * @param {Float64Array} other
@@ -144,7 +144,7 @@ function judge(library, gradient, truth, other) {
 
 /**
  * Value and slope of every estimate over the log-ratio.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {Row[]} wanted
  * @param {ArrayLike<number>} seen log-ratios that should be in the picture

@@ -8,7 +8,7 @@ import { logitsOf } from "./compute.js";
 import { boundsNames, forms, LEAST, MOST, presetOf, presets, sampleSizes, togetherSizes, withActions, withDistribution } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{ state: () => State, change: (next: State, continued?: boolean) => void, library: any }} Access */
+/** @typedef {{ state: () => State, change: (next: State, continued?: boolean) => void, library: import("../../engine.js").Library }} Access */
 
 /**
  * @param {Access} access
@@ -51,7 +51,7 @@ export function mainFields({ state, change, library }) {
 
 /**
  * The same distribution in the other form.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {import("./state.js").Distribution} distribution
  * @param {string} form
  * @returns {number[]}

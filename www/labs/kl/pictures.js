@@ -22,7 +22,7 @@ export class Curves {
   }
 
   /**
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {State} state
    * @param {Result} result
    */
@@ -59,7 +59,7 @@ export class Samples {
 
   /**
    * The samples of a state; a hundred thousand are not drawn again for a choice that does not change them.
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {State} state
    * @param {Result} result
    */
@@ -71,7 +71,7 @@ export class Samples {
   }
 
   /**
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {State} state
    * @param {Result} result
    */

@@ -3,11 +3,12 @@
 import { html } from "../../parts/dom.js";
 import { t } from "../../i18n/index.js";
 
+/** @type {import("../../chain/state.js").ProfileName[]} */
 const PROFILES = ["paper", "verl-0.9.1", "trl-1.16", "openrlhf-0.11"];
 /** @type {Record<string, string>} */
 const BOUNDS = { Unbounded: "unbounded", K3Only: "k3-only", Every: "every" };
 
-/** @param {any} library */
+/** @param {import("../../engine.js").Library} library */
 export function profileTable(library) {
   const all = PROFILES.map((profile) => library.conventions(profile));
   const lines = [

@@ -53,7 +53,7 @@ export function draw(p, count, seed) {
  */
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {import("./compute.js").Result} result
  * @returns {{ entries: number, counts: number[], estimates: Sampled[] }}

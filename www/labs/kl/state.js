@@ -119,7 +119,6 @@ export function read(data, rows) {
   const reference = given.reference === undefined ? plain.reference : readDistribution(given.reference);
   if (!policy || !reference || policy.values.length !== reference.values.length) return null;
   /**
-   * @template T
    * @param {keyof State} key
    * @param {(value: any) => boolean} good
    * @returns {any}

@@ -44,7 +44,7 @@ function vocabularyOf({ entries, rest }) {
 const countsOf = ({ entries, rest }) => [...entries.map(() => 1), ...(rest.count > 0 ? [rest.count] : [])];
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @returns {Measures} throws what the library throws at a temperature it refuses
  */
@@ -60,7 +60,7 @@ function measure(library, state) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @returns {Result} throws what the library throws at a temperature it refuses
  */
@@ -85,7 +85,7 @@ export function compute(library, state) {
 }
 
 /**
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {any} one a batch of one token
  * @param {Float64Array} logits
  * @param {number} shown how many entries are asked for
@@ -110,7 +110,7 @@ function distribution(library, one, logits, shown, temperature) {
 
 /**
  * Averages over the distribution; the products with how many entries there are of a kind are the page's own.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {{ probs: Float64Array, terms: Float64Array, logProbs: Float64Array }} at
  * @param {number[]} counts
  */
@@ -158,7 +158,7 @@ const sweep = (x, results, chosen) => ({
 
 export const TEMPERATURES = /** @type {[number, number]} */ ([0.05, 5]);
 
-/** @param {any} library @param {State} state */
+/** @param {import("../../engine.js").Library} library @param {State} state */
 export function overTemperature(library, state) {
   const [low, high] = TEMPERATURES;
   const x = Array.from({ length: 61 }, (_, k) => low * (high / low) ** (k / 60));
@@ -167,7 +167,7 @@ export function overTemperature(library, state) {
 
 /**
  * From undecided to certain: one entry takes probability from all others, which stay equal.
- * @param {any} library
+ * @param {import("../../engine.js").Library} library
  * @param {number} entries at least 2
  */
 export function overSharpness(library, entries) {

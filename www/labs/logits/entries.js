@@ -55,7 +55,7 @@ export class EntryTable {
       /** @type {HTMLElement} */ (this.restRow.querySelector("th")).textContent = t("logits.others", { count: state.rest.count, logit: short(state.rest.logit) });
       fill(this.restRow, result, i, most);
     }
-    if (this.totals) this.drawTotals(state, result);
+    if (this.totals) this.drawTotals(result);
   }
 
   /** @param {State} state */
@@ -122,10 +122,9 @@ export class EntryTable {
 
   /**
    * Sums over the whole vocabulary; how many entries a line stands for is the page's own factor.
-   * @param {State} state
    * @param {Result} result
    */
-  drawTotals(state, result) {
+  drawTotals(result) {
     const sum = (/** @type {ArrayLike<number>} */ values) => Array.from(values).reduce((all, value, i) => all + result.counts[i] * value, 0);
     const rounded = (/** @type {number} */ value) => (Math.abs(value) < 1e-12 ? 0 : value);
     const texts = { prob: brief(rounded(sum(result.probs))), surprise: "", term: `${brief(result.expectedSurprise)} = H`, gradLogProb: brief(rounded(sum(result.gradLogProb))), gradEntropy: brief(rounded(sum(result.gradEntropy))) };

@@ -33,7 +33,7 @@ export class Pictures {
   }
 
   /**
-   * @param {any} library
+   * @param {import("../../engine.js").Library} library
    * @param {State} state
    * @param {Result} result
    */
