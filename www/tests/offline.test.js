@@ -104,7 +104,7 @@ test("the first load is at most 350 KB gzip in all", sealedTest, async () => {
   const total = [...sizes.values()].reduce((a, b) => a + b, 0);
   const largest = [...sizes].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([path, size]) => `${path} ${size}`);
   console.log(`first load: ${sizes.size} files, ${total} bytes gzip; largest: ${largest.join(", ")}`);
-  assert.ok(total <= 350 * 1024, `${total} bytes: ${largest.join(", ")}`);
+  assert.ok(total <= 350_000, `${total} bytes: ${largest.join(", ")}`);
   await stop(server);
 });
 
