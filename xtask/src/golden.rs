@@ -1,4 +1,4 @@
-//! `cargo xtask golden`: what the formulas give for the recorded inputs, as files.
+//! `cargo xtask golden`: whether the formulas give what the cases of a folder say.
 
 use anyhow::{bail, Result};
 
@@ -10,11 +10,12 @@ use crate::{
 pub(crate) const HELP: &str = "\
 cargo xtask golden DIR
 
-Computes every golden case with this library and writes the results to DIR.
+Runs the cases of every *.json below DIR: one line per operation, every failure with its case, the first difference and both
+numbers, and at the end how many passed and failed. Fails if any did. The format stands in tests/golden/README.md.
 ";
 
 pub(crate) fn golden(workspace: &Workspace, mut options: Options) -> Result<()> {
-    let Some(folder) = options.positional() else { bail!("where to? cargo xtask golden DIR") };
+    let Some(folder) = options.positional() else { bail!("which folder? cargo xtask golden DIR") };
     options.finish()?;
     // relative to where the user stands, not to the root
     let folder = std::path::absolute(folder)?;

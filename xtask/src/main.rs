@@ -33,7 +33,7 @@ cargo xtask COMMAND
   bits         compares the bits of every formula across machines and with the record
   bench        measures speed, beside peers and the limits of the machine
   size         measures a training step on microcontrollers
-  golden       writes what the formulas give for the golden inputs
+  golden       runs the golden cases below a folder
   wasm         builds the WebAssembly package
   playground   builds the page and serves it
 
