@@ -51,7 +51,7 @@ impl Each {
 /// Runs `run` over all sequences, in parts if that pays, and gives what it reports of each sequence to `combine`, in their order.
 ///
 /// `run` gets the outputs of its part.
-#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(always))]
+#[cfg_attr(compact, inline(always))]
 pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>(
     batch: &Batch<'a>,
     each: Each,
@@ -63,7 +63,7 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
     if let Some(parts) = threads::worth_splitting(batch, each) {
         let mut reports = vec![P::default(); batch.sequences()];
         let rest = threads::Rest { rows: 0..batch.sequences(), outputs, reports: &mut reports };
-        threads::Task { batch, each, run: &run, tokens: batch.tokens().div_ceil(parts) }.share(rest);
+        threads::Task { batch, each, run: &run, tokens: batch.tokens().div_ceil(parts) }.share(rest, parts);
         return reports.into_iter().for_each(combine);
     }
     let _ = each;
@@ -135,8 +135,8 @@ mod threads {
     }
 
     impl<'a, F> Task<'_, 'a, F> {
-        /// The caller begins at once, while others are still being woken; whoever is free takes the next part.
-        pub(super) fn share<R: Real, P: Send, const OUTS: usize>(&self, rest: Rest<'_, R, P, OUTS>)
+        /// The caller begins at once, while others are still being woken; whoever is free takes the next of at most `parts`.
+        pub(super) fn share<R: Real, P: Send, const OUTS: usize>(&self, rest: Rest<'_, R, P, OUTS>, parts: usize)
         where
             F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,
         {
@@ -148,7 +148,7 @@ mod threads {
                     self.run(mine);
                 }
             };
-            let others = rayon::current_num_threads() - 1;
+            let others = rayon::current_num_threads().min(parts) - 1;
             let done = AtomicUsize::new(0);
             rayon::in_place_scope(|scope| {
                 for _ in 0..others {
