@@ -32,7 +32,7 @@
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![deny(unsafe_code)]
 
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 extern crate alloc;
 
 mod error;

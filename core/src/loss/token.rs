@@ -39,7 +39,7 @@ pub(crate) trait TokenLoss<R>: Copy + Sync {
 }
 
 /// Aggregates a loss over a batch and writes its gradient, by the one walk for all losses.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
     batch: &Batch<'_>,
     input: PolicyLossInput<'_, R>,
@@ -52,39 +52,39 @@ pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
 }
 
 /// A loss behind a pointer.
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 struct Any<'a, R>(&'a (dyn AnyLoss<R> + Sync));
 
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 trait AnyLoss<R> {
     fn any_token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
 }
 
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 impl<R, F: TokenLoss<R>> AnyLoss<R> for F {
     fn any_token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         self.token(log_prob, old_log_prob, advantage)
     }
 }
 
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 impl<R> Clone for Any<'_, R> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 impl<R> Copy for Any<'_, R> {}
 
-#[cfg(all(feature = "small", target_arch = "wasm32"))]
+#[cfg(compact)]
 impl<R> TokenLoss<R> for Any<'_, R> {
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         self.0.any_token(log_prob, old_log_prob, advantage)
     }
 }
 
-#[cfg(not(all(feature = "small", target_arch = "wasm32")))]
+#[cfg(not(compact))]
 pub(crate) use evaluate_any as evaluate;
 
 /// Aggregates a loss over a batch and writes its gradient.

@@ -21,8 +21,8 @@ const INVERSE_FACTORIALS: [f64; 19] = {
     table
 };
 
-#[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
 pub(crate) fn exp_remainder<R: Real>(u: R) -> R {
     let terms = if R::epsilon().widen() > 1e-10 { 12 } else { 19 };
     let mut series = R::zero();

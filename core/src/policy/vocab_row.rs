@@ -77,8 +77,8 @@ impl<R: Real> VocabRow<R> {
         Self::read_terms::<L, 3>(logits, inverse_temperature)
     }
 
-    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
         let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
@@ -149,8 +149,8 @@ impl<R: Real> Block<R> {
     }
 
     /// `logits` are at least one and at most a block.
-    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
         for (z, logit) in self.z.iter_mut().zip(logits) {
             *z = logit.load() * scale;
@@ -174,8 +174,8 @@ impl<R: Real> Block<R> {
 }
 
 /// The least and the largest z; NaN is neither.
-#[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
 fn range<R: Real>(z: &[R; BLOCK]) -> (R, R) {
     if let Some([least, largest]) = R::range(z) {
         return (least, largest);
@@ -231,8 +231,8 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
 
 /// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`. A block comes with
 /// the number of its entries that count.
-#[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-#[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+#[cfg_attr(not(compact), inline(always))]
+#[cfg_attr(compact, inline(never))]
 pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     blocks: [(&[R; BLOCK], usize); INS],
     of: &impl Terms<R, INS, N>,

@@ -68,8 +68,8 @@ impl Real for f32 {
     fn widen(self) -> f64 {
         f64::from(self)
     }
-    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
     fn own_exp(self) -> Self {
         math::exp_f32(self)
     }
@@ -81,8 +81,8 @@ impl Real for f32 {
     fn own_exp_near(self) -> Self {
         math::exp_near_f32(self)
     }
-    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
     fn own_ln(self) -> Self {
         math::ln_f32(self)
     }
@@ -109,8 +109,8 @@ impl Real for f64 {
     fn widen(self) -> f64 {
         self
     }
-    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
     fn own_exp(self) -> Self {
         math::exp_f64(self)
     }
@@ -122,8 +122,8 @@ impl Real for f64 {
     fn own_exp_near(self) -> Self {
         math::exp_near_f64(self)
     }
-    #[cfg_attr(not(all(feature = "small", target_arch = "wasm32")), inline(always))]
-    #[cfg_attr(all(feature = "small", target_arch = "wasm32"), inline(never))]
+    #[cfg_attr(not(compact), inline(always))]
+    #[cfg_attr(compact, inline(never))]
     fn own_ln(self) -> Self {
         math::ln_f64(self)
     }
