@@ -1,6 +1,6 @@
 // Every public function of the core's stages has its exports and its declarations.
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -10,6 +10,7 @@ const source = join(root, "core/src");
 const stages = readdirSync(source, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map((entry) => entry.name)
+  .filter((name) => existsSync(join(source, name, "mod.rs")))
   .filter((name) => readFileSync(join(source, name, "mod.rs"), "utf8").match(/\*\*(Stage|Before stage)/));
 
 /** The names in the `pub use` lines of a module; hidden ones are not public. */
@@ -24,8 +25,8 @@ function publicNames(path) {
 const camelCase = (name) => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
 // counts, ids and text: there is no precision to choose
 const single = ["group_tokens", "pf_ppo_indices", "response_mask_from_eos", "parse_rejection", "parse_weight_bound"];
-// the size of a buffer that the calls make themselves
-const internal = ["optimal_baseline_columns"];
+// the size of a buffer that the calls make themselves; what writes into its input, where a call gives a fresh array
+const internal = ["optimal_baseline_columns", "whiten_in_place"];
 // types with methods of their own, and what stands for them
 const states = {
   FixedKl: "fixedKl", LinearKl: "LinearKl", EntropyBudget: "EntropyBudget", DualGame: "DualGame", AdaptiveKl: "adaptiveKl", RoleBaseline: "RoleBaselines", Histogram: "Histogram",

@@ -8,8 +8,8 @@ import { gzipSync } from "node:zlib";
 import { packed } from "./load.mjs";
 
 const KB = 1024;
-// the whole: what it has come to, so that it does not grow unseen; 90 KB is what it should be
-const limits = { "": 127 * KB, chain: 26 * KB };
+// the whole: what it has come to, so that it does not grow unseen (it varies by 1 % with the folder it is built in); 90 KB is what it should be
+const limits = { "": 128.5 * KB, chain: 26 * KB };
 const glue = { "": 15.25 * KB, chain: 7 * KB };
 const size = (...path) => gzipSync(readFileSync(join(packed, ...path)), { level: 9 }).length;
 
