@@ -72,7 +72,7 @@ pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: 
         Each::ONE,
         outputs,
         |part, outputs, _| {
-            let inputs = inputs.map(|input| &input[part.tokens.clone()]);
+            let inputs = inputs.map(|input| part.of(input));
             run_part(&part.batch, formula, inputs, across, &|row| bootstrap(part.rows.start + row), outputs);
         },
         |()| (),

@@ -241,6 +241,19 @@ mod tests {
     }
 
     #[test]
+    fn in_place_refuses_before_it_writes() {
+        let batch = Batch::new(Layout::padded(1, 2).unwrap(), Mask::new(&[true, false])).unwrap();
+        let mut values = [5.0, 7.0];
+        let too_few = Err(Error::TooFew { what: "variance", needed: 2, got: 1 });
+        assert_eq!(whiten_in_place(&batch, &mut values, &WhitenConfig::default()), too_few);
+        let config = WhitenConfig { epsilon: -1.0, ..Default::default() };
+        assert!(matches!(whiten_in_place(&batch, &mut values, &config), Err(Error::Config { .. })));
+        let longer = whiten_in_place(&batch, &mut [5.0; 3], &WhitenConfig::default());
+        assert_eq!(longer, Err(Error::Length { what: "values", expected: 2, got: 3 }));
+        assert_eq!(values, [5.0, 7.0]);
+    }
+
+    #[test]
     fn in_place_has_the_same_bits() {
         let keep: Vec<bool> = (0..40).map(|i| i % 7 != 3).collect();
         let batch = Batch::new(Layout::padded(2, 20).unwrap(), Mask::new(&keep)).unwrap();

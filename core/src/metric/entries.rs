@@ -1,6 +1,6 @@
 //! The numbers of a report by their names.
 
-/// The most that any report has, but for what there may be any number of.
+/// The most that any report has, but for what there may be any number of: verl's, which the tests fill wholly.
 const MOST: usize = 80;
 
 /// Named numbers in order. They are written down rather than chained: a chain is a type of its own for every report.
