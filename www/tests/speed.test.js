@@ -9,8 +9,8 @@ const FRAME = 16;
 const EDITS = 60;
 const ROUNDS = 3;
 
-// four times as many tokens take about one frame too, but no promise is made of them
-for (const [sequences, motion, most] of [[1, "reduce", FRAME], [1, "no-preference", FRAME], [4, "reduce", 2 * FRAME]]) {
+// the promise is one frame for 64 tokens; four times as many take nearly one too (14 to 15 ms), and are held to little more
+for (const [sequences, motion, most] of [[1, "reduce", FRAME], [1, "no-preference", FRAME], [4, "reduce", 1.25 * FRAME]]) {
   test(`${sequences} × 64 tokens, motion ${motion}: an edited value is laid out within ${most} ms`, browserTest, async (t) => {
     // another page in front, so that the chain is opened by this test alone, in a shell of its own
     const { page, problems, close } = await open({ page: "kl", motion });
