@@ -96,43 +96,7 @@ pub enum Error {
 }
 
 /// The result of every kernel.
-#[cfg(not(compact))]
 pub type Result<T> = core::result::Result<T, Error>;
-
-/// The result of every kernel. A pointer goes up many calls with less code than the eight words of an error.
-#[cfg(compact)]
-pub type Result<T> = core::result::Result<T, alloc::boxed::Box<Error>>;
-
-/// A result to be kept: with the error itself.
-pub(crate) type Kept<T> = core::result::Result<T, Error>;
-
-#[cfg(not(compact))]
-pub(crate) fn kept<T>(result: Result<T>) -> Kept<T> {
-    result
-}
-
-#[cfg(compact)]
-pub(crate) fn kept<T>(result: Result<T>) -> Kept<T> {
-    result.map_err(|error| *error)
-}
-
-/// An error as a result.
-#[cfg(not(compact))]
-#[inline(always)]
-pub(crate) fn refused<T>(error: Error) -> Result<T> {
-    Err(error)
-}
-
-#[cfg(compact)]
-#[inline(always)]
-pub(crate) fn refused<T>(error: Error) -> Result<T> {
-    #[cold]
-    #[inline(never)]
-    fn boxed(error: Error) -> alloc::boxed::Box<Error> {
-        alloc::boxed::Box::new(error)
-    }
-    Err(boxed(error))
-}
 
 impl Error {
     /// A short stable name of the variant, for programs.
@@ -221,64 +185,49 @@ impl fmt::Display for Error {
 impl core::error::Error for Error {}
 
 /// Refuses a slice whose length is not `expected`.
-#[inline(always)]
 pub(crate) fn check_len<T>(what: &'static str, slice: &[T], expected: usize) -> Result<()> {
     check_count(what, slice.len(), expected)
 }
 
 /// Refuses a number of entries that is not `expected`.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn check_count(what: &'static str, got: usize, expected: usize) -> Result<()> {
     if got == expected {
         Ok(())
     } else {
-        refused(Error::Length { what, expected, got })
+        Err(Error::Length { what, expected, got })
     }
 }
 
 /// Refuses a config number outside its domain. `inside` must be false for NaN.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn check_config(what: &'static str, must_be: &'static str, got: f64, inside: bool) -> Result<()> {
     if inside {
         Ok(())
     } else {
-        refused(Error::Config { what, must_be, got })
+        Err(Error::Config { what, must_be, got })
     }
 }
 
 /// Refuses anything but a number in `[0, 1]`: γ, λ and shares.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn check_unit(what: &'static str, got: f64) -> Result<()> {
     check_config(what, "in [0, 1]", got, (0.0..=1.0).contains(&got))
 }
 
 /// Refuses negative and not-finite numbers.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn check_not_negative(what: &'static str, got: f64) -> Result<()> {
     check_config(what, "finite and not negative", got, got.is_finite() && got >= 0.0)
 }
 
 /// Refuses everything but positive finite numbers.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn check_positive(what: &'static str, got: f64) -> Result<()> {
     check_config(what, "finite and positive", got, got.is_finite() && got > 0.0)
 }
 
 /// Refuses not-finite numbers.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn check_finite(what: &'static str, got: f64) -> Result<()> {
     check_config(what, "finite", got, got.is_finite())
 }
 
 /// `a · b`, or the overflow as an error.
-#[cfg_attr(not(compact), inline)]
-#[cfg_attr(compact, inline(never))]
 pub(crate) fn checked_size(what: &'static str, a: usize, b: usize) -> Result<usize> {
-    a.checked_mul(b).map_or_else(|| refused(Error::Overflow { what, factors: (a, b) }), Ok)
+    a.checked_mul(b).map_or_else(|| Err(Error::Overflow { what, factors: (a, b) }), Ok)
 }

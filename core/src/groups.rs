@@ -1,6 +1,6 @@
 //! Which sequences answer the same prompt.
 
-use crate::error::{refused, Error, Result};
+use crate::error::{Error, Result};
 
 /// Sequences that answer the same prompt, by dense ids in any order or by contiguous sizes; checked once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +21,12 @@ impl<'a> Groups<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Group`] with the first id that is not.
+    /// [`Error::Group`] with the first id that is too large.
     pub fn from_ids(ids: &'a [u32]) -> Result<Self> {
         let mut count = 0;
         for (index, &id) in ids.iter().enumerate() {
             if id as usize >= ids.len() {
-                return refused(Error::Group { index, id, sequences: ids.len() });
+                return Err(Error::Group { index, id, sequences: ids.len() });
             }
             count = count.max(id as usize + 1);
         }
@@ -37,12 +37,12 @@ impl<'a> Groups<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Entry`] at a size of 0; [`Error::Overflow`] if the sizes add up to more than a machine word.
+    /// [`Error::Entry`] at a size of 0; [`Error::Overflow`] if the sum of the sizes does not fit into a `usize`.
     pub fn contiguous(sizes: &'a [u32]) -> Result<Self> {
         let mut sequences = 0_usize;
         for (index, &size) in sizes.iter().enumerate() {
             if size == 0 {
-                return refused(Error::Entry { what: "sizes", index, must_be: "at least 1", got: 0.0 });
+                return Err(Error::Entry { what: "sizes", index, must_be: "at least 1", got: 0.0 });
             }
             sequences = sequences
                 .checked_add(size as usize)
@@ -50,6 +50,10 @@ impl<'a> Groups<'a> {
         }
         Ok(Self { kind: GroupKind::Sizes(sizes), sequences, count: sizes.len() })
     }
+
+    /// No sequences: placeholder in a deserialized config, whose text form does not include groups.
+    #[cfg(feature = "serde")]
+    pub(crate) const NONE: Self = Self { kind: GroupKind::Sizes(&[]), sequences: 0, count: 0 };
 
     /// Number of sequences.
     pub const fn sequences(&self) -> usize {
@@ -67,22 +71,26 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// Entries of a scratch with one entry per group, such as every `&mut [Moments]`.
+pub const fn group_scratch_len(groups: &Groups<'_>) -> usize {
+    groups.count()
+}
+
 /// The group of each sequence, in order.
 struct Ids<'a> {
     kind: GroupKind<'a>,
-    /// Sequences to come.
+    /// Remaining sequences.
     left: usize,
     sequence: usize,
     group: usize,
-    /// Those of this group that are to come.
+    /// Remaining sequences of the current group.
     members: u32,
 }
 
 impl Iterator for Ids<'_> {
     type Item = usize;
 
-    #[cfg_attr(not(compact), inline)]
-    #[cfg_attr(compact, inline(never))]
+    #[inline]
     fn next(&mut self) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         Some(match self.kind {

@@ -1,10 +1,10 @@
-//! Where the tokens of a batch lie, and which of them take part: the only index arithmetic over sequences.
+//! Positions of a batch's tokens, and which of them are kept: the only index arithmetic over sequences.
 
 use core::ops::Range;
 
-use crate::error::{check_len, checked_size, refused, Error, Result};
+use crate::error::{check_len, checked_size, Error, Result};
 
-/// Which tokens take part: `true` (kept) where the policy itself chose the token, `false` (dropped) elsewhere.
+/// Which tokens count: `true` (kept) if the policy itself chose the token, `false` (dropped) elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask<'a>(&'a [bool]);
 
@@ -20,7 +20,7 @@ impl<'a> Mask<'a> {
     }
 }
 
-/// Where each sequence lies in a flat token slice.
+/// The position of each sequence in a flat token slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout<'a>(Shape<'a>);
 
@@ -35,7 +35,7 @@ impl<'a> Layout<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] if `batch · len` does not fit into a machine word.
+    /// [`Error::Overflow`] if `batch · len` does not fit into a `usize`.
     pub fn padded(batch: usize, len: usize) -> Result<Self> {
         checked_size("batch × len", batch, len)?;
         Ok(Self(Shape::Padded { batch, len }))
@@ -45,16 +45,16 @@ impl<'a> Layout<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] if the slice is empty (no sequences is `&[0]`); [`Error::Offsets`] if it does not start at 0
-    /// or an offset is below the one before it.
+    /// [`Error::Length`] if the slice is empty (use `&[0]` for no sequences); [`Error::Offsets`] if it does not start
+    /// at 0 or an offset is below the one before it.
     pub fn packed(cu_seqlens: &'a [u32]) -> Result<Self> {
         if cu_seqlens.is_empty() {
-            return refused(Error::Length { what: "cu_seqlens", expected: 1, got: 0 });
+            return Err(Error::Length { what: "cu_seqlens", expected: 1, got: 0 });
         }
         let mut at_least = 0;
         for (index, &got) in cu_seqlens.iter().enumerate() {
             if got < at_least || (index == 0 && got != 0) {
-                return refused(Error::Offsets { index, at_least, got });
+                return Err(Error::Offsets { index, at_least, got });
             }
             at_least = got;
         }
@@ -62,7 +62,6 @@ impl<'a> Layout<'a> {
     }
 
     /// Number of sequences.
-    #[cfg_attr(compact, inline(never))]
     pub const fn sequences(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, .. } => batch,
@@ -71,7 +70,6 @@ impl<'a> Layout<'a> {
     }
 
     /// Number of token slots, kept or not.
-    #[cfg_attr(compact, inline(never))]
     pub const fn tokens(&self) -> usize {
         match self.0 {
             Shape::Padded { batch, len } => batch * len,
@@ -94,7 +92,7 @@ impl<'a> Layout<'a> {
             Shape::Padded { len, .. } => (sequence * len, len),
             Shape::Packed { cu_seqlens } => {
                 let start = cu_seqlens[sequence];
-                // part of a batch does not begin at 0
+                // the offsets of a part do not start at 0
                 ((start - cu_seqlens[0]) as usize, (cu_seqlens[sequence + 1] - start) as usize)
             }
         }
@@ -102,18 +100,18 @@ impl<'a> Layout<'a> {
 }
 
 impl Batch<'_> {
-    /// The batch with every token as a sequence of its own.
+    /// The batch with every token as a separate sequence.
     pub(crate) fn token_by_token(&self) -> Self {
         Self { layout: Layout(Shape::Padded { batch: self.tokens(), len: 1 }), ..*self }
     }
 
-    /// Some neighbouring sequences.
+    /// A run of consecutive sequences.
     #[cfg(feature = "rayon")]
-    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
-        let tokens = self.first_token(rows.start)..self.first_token(rows.end);
+    pub(crate) fn part(&self, sequences: Range<usize>) -> Self {
+        let tokens = self.first_token(sequences.start)..self.first_token(sequences.end);
         let layout = match self.layout.0 {
-            Shape::Padded { len, .. } => Shape::Padded { batch: rows.len(), len },
-            Shape::Packed { cu_seqlens } => Shape::Packed { cu_seqlens: &cu_seqlens[rows.start..=rows.end] },
+            Shape::Padded { len, .. } => Shape::Padded { batch: sequences.len(), len },
+            Shape::Packed { cu_seqlens } => Shape::Packed { cu_seqlens: &cu_seqlens[sequences.start..=sequences.end] },
         };
         let mask = &self.mask.0[tokens];
         Self { layout: Layout(layout), mask: Mask(mask), kept: count(mask) }
@@ -138,11 +136,11 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Joins a layout and a mask.
+    /// Combines a layout and a mask.
     ///
     /// # Errors
     ///
-    /// [`Error::Length`] if the mask has not one entry per token slot.
+    /// [`Error::Length`] if the mask does not have one entry per token slot.
     pub fn new(layout: Layout<'a>, mask: Mask<'a>) -> Result<Self> {
         check_len("mask", mask.0, layout.tokens())?;
         let kept = count(mask.0);
@@ -180,47 +178,22 @@ impl<'a> Batch<'a> {
     }
 
     /// The sequences in order.
-    #[cfg(not(compact))]
     #[inline]
     pub(crate) fn rows<'b>(&'b self) -> impl Iterator<Item = Row<'a>> + 'b {
-        // a copy, so that its numbers are known not to change on the way
+        // a copy, so that LLVM can see that no store in the loop changes it
         let batch = *self;
         (0..self.sequences()).map(move |sequence| batch.row(sequence))
     }
 
-    #[cfg(compact)]
-    pub(crate) fn rows<'b>(&'b self) -> Rows<'b, 'a> {
-        Rows { batch: self, next: 0 }
-    }
-
-    #[cfg_attr(not(compact), inline(always))]
-    #[cfg_attr(compact, inline(never))]
-    fn row(&self, sequence: usize) -> Row<'a> {
+    /// One sequence.
+    #[inline(always)]
+    pub(crate) fn row(&self, sequence: usize) -> Row<'a> {
         let (start, len) = self.layout.row(sequence);
         Row { start, keep: &self.mask.0[start..start + len] }
     }
 }
 
-#[cfg(compact)]
-pub(crate) struct Rows<'b, 'a> {
-    batch: &'b Batch<'a>,
-    next: usize,
-}
-
-#[cfg(compact)]
-impl<'a> Iterator for Rows<'_, 'a> {
-    type Item = Row<'a>;
-
-    #[inline(never)]
-    fn next(&mut self) -> Option<Row<'a>> {
-        (self.next < self.batch.sequences()).then(|| {
-            self.next += 1;
-            self.batch.row(self.next - 1)
-        })
-    }
-}
-
-/// How many are kept; in steps whose count fits a byte.
+/// Number of kept slots. Counts in `u8`, which vectorises best, in chunks too short to overflow it.
 fn count(keep: &[bool]) -> usize {
     keep.chunks(128).fold(0, |all, step| all + usize::from(step.iter().fold(0, |count, &keep| count + u8::from(keep))))
 }
@@ -247,7 +220,7 @@ impl Row<'_> {
         &mut tokens[self.start..self.start + self.keep.len()]
     }
 
-    /// Kept tokens in it.
+    /// Number of its kept tokens.
     #[inline]
     pub(crate) fn kept(&self) -> usize {
         count(self.keep)
@@ -256,15 +229,15 @@ impl Row<'_> {
     /// Index within the row of its last kept token.
     #[inline]
     pub(crate) fn last_kept(&self) -> Option<usize> {
-        // the padding in steps that are looked at as a whole
+        // skips right padding 64 slots at a time
         let padding = self.keep.rchunks(64).take_while(|step| !step.iter().fold(false, |any, &keep| any | keep));
         self.keep[..self.keep.len().saturating_sub(64 * padding.count())].iter().rposition(|&keep| keep)
     }
 }
 
-/// Takes the rows that predicted the responses out of what a model returned for whole sequences.
+/// Extracts the rows that predicted the responses from the output of a model for whole sequences.
 ///
-/// A model's output at position `p` is what it says *after reading* token `p`: it predicts token `p + 1`.
+/// A model's output at position `p` is computed *after reading* token `p`: it predicts token `p + 1`.
 /// The rows that predicted the `T` response tokens at the end of a sequence of `L` tokens are therefore
 /// `L − T − 1 … L − 2`: one to the left of the tokens themselves. This is the only place where that shift happens.
 ///
@@ -275,12 +248,12 @@ impl Row<'_> {
 /// **Alignment.** `raw` is raw model output (`raw_logits` with `width` = vocabulary, `raw_values` with `width` = 1);
 /// `out` is action-aligned for logits and state-aligned for values: both have the index of the token they precede.
 ///
-/// **Mask.** None: slots are copied whether kept or not, so that `out` holds what the model said.
+/// **Mask.** None: slots are copied whether kept or not, so that `out` holds the model's output unchanged.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the number of sequences does not fit; [`Error::Sequence`] if a raw sequence has
-/// fewer than `T_i + 1` positions; [`Error::Overflow`] if a size does not fit into a machine word.
+/// **Errors.** [`Error::Length`] if a slice or the number of sequences does not fit; [`Error::Sequence`] if a raw
+/// sequence has fewer than `T_i + 1` positions; [`Error::Overflow`] if a size does not fit into a `usize`.
 ///
-/// **Reference.** verl 0.9.1 takes `[:, -T-1:-1]` of logits and values alike; the owner's chain names it the alignment slice.
+/// **Reference.** verl 0.9.1 takes `[:, -T-1:-1]` of logits and values alike; `docs/chain.md` §2.
 ///
 /// # Example
 ///
@@ -302,18 +275,14 @@ pub fn shift<T: Copy>(
     out: &mut [T],
 ) -> Result<()> {
     if raw_layout.sequences() != responses.sequences() {
-        return refused(Error::Length {
-            what: "raw_layout",
-            expected: responses.sequences(),
-            got: raw_layout.sequences(),
-        });
+        return Err(Error::Length { what: "raw_layout", expected: responses.sequences(), got: raw_layout.sequences() });
     }
     check_len("raw", raw, checked_size("raw tokens × width", raw_layout.tokens(), width)?)?;
     check_len("out", out, checked_size("tokens × width", responses.tokens(), width)?)?;
     for sequence in 0..responses.sequences() {
         let ((_, len), (_, raw_len)) = (responses.row(sequence), raw_layout.row(sequence));
         if len > 0 && raw_len < len + 1 {
-            return refused(Error::Sequence { what: "raw_layout", index: sequence, at_least: len + 1, got: raw_len });
+            return Err(Error::Sequence { what: "raw_layout", index: sequence, at_least: len + 1, got: raw_len });
         }
     }
     for sequence in 0..responses.sequences() {

@@ -10,13 +10,19 @@
 //! | [`reward`] | scores, KL | token rewards |
 //! | [`advantage`] | rewards, values | advantages, returns |
 //! | [`rollout`] | log-probabilities of trainer and sampler | importance weights, masks |
+//! | [`weight`] | tokens, log-probabilities, advantages | how much each token counts |
 //! | [`loss`] | log-probabilities, advantages | one loss and its gradient |
 //! | [`metric`] | any of these | the numbers a trainer logs |
 //! | [`control`] | a mean KL, the entropy used, rewards | the coefficients of the next step |
 //!
 //! # Conventions
 //!
-//! * **Shape.** Every kernel is `(batch, input, config, output)`. Outputs are caller-owned and written everywhere.
+//! * **Shape.** Every kernel is `(domain, input, config, [state or scratch,] output)`. The domain is a batch, groups, both, or a layout.
+//!   Two or more input slices are a struct, settings are always a config. Outputs are caller-owned and written everywhere.
+//! * **Scratch.** What it holds before a call does not matter. Its length is given by a `…_scratch_len` function beside the kernel, for
+//!   one entry per group by [`group_scratch_len`].
+//! * **Growth.** Build configs with `..Default::default()`, inputs with optional slices by `new`; enums and results are
+//!   `#[non_exhaustive]`.
 //! * **Alignment.** Slot `i` is token `t = i + 1`. *State-aligned* (before the token is generated): values, returns.
 //!   *Action-aligned* (the token itself): log-probabilities, scores, rewards, advantages. Raw model output is shifted by one
 //!   from both; [`shift`] is the only function that knows it.
@@ -25,6 +31,39 @@
 //!   that token's outputs and in every sum over it.
 //! * **Names.** Where frameworks disagree, the config holds an enum; the *Reference* part of each function says who agrees.
 //!
+//! # Features
+//!
+//! A feature may change speed, never bits.
+//!
+//! * `std` (default): run-time detection of AVX2 and AVX-512 on x86-64.
+//! * `rayon`: large batches are split by sequences (logits by tokens) over the threads of rayon's current pool: the global one, or that
+//!   of `ThreadPool::install`. Split are the log-probabilities, the entropy and the gradient of [`policy`], [`divergence::kl_estimate`] and its
+//!   gradient, the returns and GAE family, whitening, sequence sums and [`advantage::broadcast`], the losses that are a function of each
+//!   token alone ([`loss::ppo_clip`], [`loss::cispo`], …), [`Moments::of`], [`CoMoments::of`] and [`metric::analysis`]. All others run
+//!   on the calling thread. No thread of the pool keeps running after a call.
+//! * `half`: bf16 and f16 logits, computed in `f32`.
+//! * `serde`: configs and states of the controllers can be written and read.
+//!
+//! # Configs as text
+//!
+//! With the feature `serde` every config can be written and read, by one rule for JSON, JavaScript and Python:
+//!
+//! * **Keys** are the fields in snake_case; a binding may turn them into camelCase. **Values** that are names are kebab-case
+//!   everywhere: `{"clip_low": 0.1, "divisor": "count-plus-epsilon"}`.
+//! * **Missing** fields have their default; in a config inside another one, the default of the outer one. Unknown keys are refused.
+//! * **`null`** is `None`, and also `Unbounded` of [`rollout::LogBound`], `Renormalize` of [`loss::OutsideTopK`] and `Local` of
+//!   [`loss::Counts`], whose other variant is written as its value alone.
+//! * **Variants with numbers** are objects with the name as `kind`: `{"kind": "truncate", "upper": 2.0}`. Shapes of their own have
+//!   [`loss::DualClip`] (`"off"`, `{"negative_only": 3.0}`, `{"both_signs": 3.0}`), [`advantage::PolicyLambda`] (`0.95`,
+//!   `{"alpha": 0.05}`), [`control::KlControlConfig`] (a number, or the fields of either config, told apart by `horizon`),
+//!   [`loss::Aggregate`] (`{"mode": "seq-mean-token-sum-norm", "scale": 1024.0}`) and [`loss::BypassConfig`] (`"form"`, and the
+//!   config of that loss as `"policy"`).
+//! * **Infinite** bounds, where a field may have one, are `"inf"` and `"-inf"`.
+//! * **Slices** are not part of the text. The mode `"prompt-mean"` is read without groups and tokens, which kernels refuse, and a
+//!   [`rollout::RejectionConfig`] without criteria: the caller fills them in.
+//!
+//! The format must have objects with keys and keep every bit of a number, such as `serde_json` with its feature `float_roundtrip`.
+//!
 //! # Scope
 //!
 //! In scope: formulas over tokens, sequences and groups, their gradients, the metrics trainers log.
@@ -32,9 +71,7 @@
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![deny(unsafe_code)]
 
-#[cfg(compact)]
-extern crate alloc;
-
+mod entries;
 mod error;
 mod groups;
 mod layout;
@@ -44,6 +81,8 @@ mod real;
 mod recursion;
 mod reduce;
 mod simd;
+#[cfg(feature = "serde")]
+mod spelling;
 mod statistics;
 
 pub mod math;
@@ -59,6 +98,8 @@ pub mod advantage;
 
 pub mod rollout;
 
+pub mod weight;
+
 pub mod loss;
 
 pub mod metric;
@@ -68,10 +109,8 @@ pub mod control;
 pub mod profile;
 
 pub use error::{Error, Result};
-pub use groups::Groups;
+pub use groups::{group_scratch_len, Groups};
 pub use layout::{shift, Batch, Layout, Mask};
 pub use profile::Profile;
-#[cfg(feature = "small")]
-pub use real::Either;
 pub use real::Real;
-pub use statistics::{CoMoments, Divisor, Moments, Spread};
+pub use statistics::{CoMoments, Divisor, MeanConfig, Moments, Spread};

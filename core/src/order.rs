@@ -1,41 +1,8 @@
 //! Order statistics without a buffer: the k-th smallest kept number, found by halving the range of its bits.
 
-use core::cmp::Ordering;
-
 use crate::{layout::Batch, real::Real};
 
-/// Sorts what may trade places with its equals.
-#[cfg(not(compact))]
-#[inline(always)]
-pub(crate) fn sort<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
-    items.sort_unstable_by(compare);
-}
-
-/// The same by a heap: a tenth of the code.
-#[cfg(compact)]
-pub(crate) fn sort<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
-    let len = items.len();
-    // first a heap of all, then the largest of the heap behind it, again and again
-    for step in (0..len + len / 2).rev() {
-        let (mut parent, end) = if step >= len { (step - len, len) } else { (0, step) };
-        if step < len {
-            items.swap(0, end);
-        }
-        loop {
-            let mut child = 2 * parent + 1;
-            if child + 1 < end && compare(&items[child], &items[child + 1]).is_lt() {
-                child += 1;
-            }
-            if child >= end || compare(&items[parent], &items[child]).is_ge() {
-                break;
-            }
-            items.swap(parent, child);
-            parent = child;
-        }
-    }
-}
-
-/// Bits whose order as integers is the order of the numbers.
+/// Maps a number to bits that compare as integers like the numbers do.
 #[inline(always)]
 fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
@@ -46,7 +13,6 @@ fn ordered(x: f64) -> u64 {
     }
 }
 
-#[inline]
 fn number(ordered: u64) -> f64 {
     f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }

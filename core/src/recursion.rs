@@ -1,62 +1,50 @@
 //! Recursions from the last token of a sequence to the first, such as returns and traces.
 //!
-//! A token waits for the one after it, so a sequence alone leaves most of the machine idle. Where there are vectors of eight, eight
-//! sequences go side by side (see `simd::recursion`); the operations of a sequence are the same, so the bits are too.
+//! Each token depends on the one after it, so a single sequence is bound by latency. With AVX2, eight sequences are computed side by side
+//! (see `simd::recursion`). Each sequence sees the same operations in the same order, so the bits do not change.
 
-use core::ops::{Add, Mul, Sub};
-
-use crate::real::Real;
-#[cfg(not(compact))]
 use crate::{
-    advantage::Across,
     layout::{Batch, Row},
-    parallel::{in_order, Each},
-    simd::recursion::side_by_side,
+    parallel::{in_order, Work},
+    real::Real,
+    simd::{recursion::side_by_side, Pack},
 };
 
-#[cfg(compact)]
-mod small;
-
-/// One number of a sequence, or one of each of several sequences.
-pub(crate) trait Lanes<R>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
-    /// The same number for every sequence.
-    fn all(x: R) -> Self;
+/// What a recursion does at a dropped token between two kept ones.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Across {
+    /// "Next" is the next kept token; nothing decays on the way. verl 0.9.1, NeMo-RL (2026-08).
+    #[default]
+    StepOver,
+    /// A dropped token is a step with reward 0 and value 0: it costs a discount and breaks the bootstrap. OpenRLHF 0.11.
+    ZeroStep,
 }
 
-impl<R: Real> Lanes<R> for R {
-    #[inline(always)]
-    fn all(x: R) -> Self {
-        x
-    }
-}
-
-/// What happens at one token, given what the token after it left behind.
+/// The formula of a recursion: one token, given the state after the next one.
 pub(crate) trait Recursion<R: Real, const INS: usize, const OUTS: usize, const STATE: usize>:
     Copy + Sync
 {
-    /// A kept token: what is written, and what the token before it needs.
-    fn kept<V: Lanes<R>>(&self, inputs: [V; INS], next: [V; STATE]) -> ([V; OUTS], [V; STATE]);
+    /// A kept token: its outputs, and the state for the token before it.
+    fn kept<V: Pack<R>>(&self, inputs: [V; INS], next: [V; STATE]) -> ([V; OUTS], [V; STATE]);
 
-    /// A dropped token between kept ones under [`Across::ZeroStep`].
+    /// The state before a dropped token between kept ones, under [`Across::ZeroStep`].
     fn dropped(&self, next: [R; STATE]) -> [R; STATE];
 }
 
-/// How far the recursion over one sequence has come.
-#[cfg(not(compact))]
+/// The progress of the recursion over one sequence.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<R, const STATE: usize> {
     /// First slot of the sequence.
     pub(crate) start: usize,
-    /// Slots still to do, from the first on.
+    /// Slots not yet computed, counted from the first.
     pub(crate) left: usize,
+    /// The state after the last of them.
     pub(crate) next: [R; STATE],
 }
 
-#[cfg(compact)]
-pub(crate) use small::run;
-
-/// The recursion over every sequence; `bootstrap` is what follows the last kept token of each. Dropped slots get 0.
-#[cfg(not(compact))]
+/// Runs a recursion over every sequence. `bootstrap` gives the state after the last kept token of a sequence; dropped slots get 0.
 pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     batch: &Batch<'_>,
     formula: F,
@@ -69,17 +57,16 @@ pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: 
 {
     in_order(
         batch,
-        Each::ONE,
+        Work::ONE,
         outputs,
         |part, outputs, _| {
             let inputs = inputs.map(|input| part.of(input));
-            run_part(&part.batch, formula, inputs, across, &|row| bootstrap(part.rows.start + row), outputs);
+            run_part(&part.batch, formula, inputs, across, &|row| bootstrap(part.sequences.start + row), outputs);
         },
         |()| (),
     );
 }
 
-#[cfg(not(compact))]
 #[inline(always)]
 fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     batch: &Batch<'_>,
@@ -117,8 +104,7 @@ fn run_part<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>
     }
 }
 
-/// The rest of one sequence.
-#[cfg(not(compact))]
+/// Finishes one sequence in scalar code.
 #[inline(always)]
 fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     formula: F,
@@ -138,7 +124,7 @@ fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     for t in (0..keep.len()).rev() {
         let mut out = [R::zero(); OUTS];
         if keep[t] {
-            // a loop: `map` is not always inlined, and is then a call for every token
+            // a loop: `array::map` is not always inlined, which would cost a call per token
             let mut token = [R::zero(); INS];
             for (token, input) in token.iter_mut().zip(&inputs) {
                 *token = input[t];
@@ -157,7 +143,7 @@ fn alone<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
 mod tests {
     use crate::{advantage::*, Batch, Layout, Mask};
 
-    /// A batch of one sequence never finds seven others to go beside.
+    /// A batch of one sequence is always computed by the scalar code.
     #[test]
     fn sequences_side_by_side_have_the_bits_of_sequences_alone() {
         let lengths = [37, 0, 8, 100, 7, 64, 65, 1, 9, 33, 250, 16, 15, 3, 90, 41, 8, 8, 0, 77];

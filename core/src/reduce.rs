@@ -1,7 +1,7 @@
 //! The one engine behind every token-wise formula: masks, lanes and sums in one place.
 //!
-//! A formula is a function of one kept token. The engine calls it for a [`CHUNK`] of slots in a plain loop, hands zeros to dropped
-//! and missing slots, writes 0 there, and adds up what the formula wants summed. The order of every addition is fixed:
+//! A formula is a function of one kept token. The engine ([`fold_row`]) calls it for a [`CHUNK`] of slots in a plain loop, passes zeros
+//! for dropped and missing slots, writes 0 there, and sums the terms the formula returns. The order of every addition is fixed:
 //!
 //! 1. slot `s` of a sequence goes to lane `s mod 16` of its block of 1024 slots; lanes are `f64`, so a sum of `f32` terms
 //!    keeps 29 bits to spare;
@@ -10,22 +10,20 @@
 //!
 //! Dropped slots add `+0`, so padding on the right changes no bit: padded and packed agree.
 
-#[cfg(not(compact))]
 use core::array;
 
 use crate::{layout::Row, real::Real};
 
-#[cfg(compact)]
-pub(crate) mod small;
 #[cfg(test)]
 mod tests;
 
-/// Virtual lanes. 16 rather than 8: arrays of 8 were seen to fall back to scalar code on some targets.
+/// Lanes of a sum, whatever the width of the machine's vectors. Part of the numeric contract. 16 rather than 8, because LLVM compiled
+/// arrays of 8 to scalar code on some targets.
 pub(crate) const LANES: usize = 16;
 /// Slots whose sum is taken in plain `f64` lanes before it enters the compensated sum.
 const BLOCK: usize = 1024;
-/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`]. Changes no bit: many where there are vectors, so that
-/// the loop over them is not unrolled before it is vectorised, few where memory is short and missing slots cost time.
+/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`]. Changes no bit. Large on targets with vectors, because
+/// LLVM fully unrolls a short loop before it could vectorise it; small elsewhere, where stack is scarce and padding costs time.
 pub(crate) const CHUNK: usize = {
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32")) {
         64
@@ -54,8 +52,7 @@ impl Sum {
     }
 
     /// Adds a number to each of several sums.
-    #[cfg_attr(not(compact), inline(always))]
-    #[cfg_attr(compact, inline(never))]
+    #[inline]
     pub(crate) fn add_each(sums: &mut [Self], numbers: &[f64]) {
         for (sum, &number) in sums.iter_mut().zip(numbers) {
             sum.add(number);
@@ -63,31 +60,17 @@ impl Sum {
     }
 
     /// The values of several sums.
-    #[inline(always)]
     pub(crate) fn values<const N: usize>(sums: &[Self; N]) -> [f64; N] {
-        // x / 1 is x
-        Self::means(sums, 1.0)
+        sums.map(Self::value)
     }
 
     /// The values of several sums, each divided by `count`.
-    #[inline(always)]
     pub(crate) fn means<const N: usize>(sums: &[Self; N], count: f64) -> [f64; N] {
-        let mut values = [0.0; N];
-        Self::write(sums, count, &mut values);
-        values
-    }
-
-    #[cfg_attr(not(compact), inline(always))]
-    #[cfg_attr(compact, inline(never))]
-    fn write(sums: &[Self], divisor: f64, values: &mut [f64]) {
-        for (value, sum) in values.iter_mut().zip(sums) {
-            *value = sum.value() / divisor;
-        }
+        sums.map(|sum| sum.value() / count)
     }
 
     /// The sum; ±inf and NaN pass through.
-    #[cfg_attr(not(compact), inline)]
-    #[cfg_attr(compact, inline(never))]
+    #[inline]
     pub(crate) fn value(self) -> f64 {
         if self.total.is_finite() {
             self.total + self.lost
@@ -106,9 +89,18 @@ fn magnitude(x: f64) -> f64 {
     }
 }
 
+/// A term that counts: 1 for yes, 0 for no.
+#[inline(always)]
+pub(crate) fn count(yes: bool) -> f64 {
+    if yes {
+        1.0
+    } else {
+        0.0
+    }
+}
+
 /// Adds the lanes as a fixed tree.
-#[cfg_attr(not(compact), inline(always))]
-#[cfg_attr(compact, inline(never))]
+#[inline(always)]
 pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
     let mut width = LANES / 2;
     while width > 0 {
@@ -120,44 +112,41 @@ pub(crate) fn tree<R: Real>(mut lanes: [R; LANES]) -> R {
     lanes[0]
 }
 
-/// Begins where a line of the cache does: vectors that lie across two lines are written and read back much more slowly.
-#[cfg(not(compact))]
+/// Cache-line aligned: vectors that cross a line are much slower to store and load again.
 #[repr(align(64))]
-struct Line<T>(T);
+struct Aligned<T>(T);
 
-/// Applies `token` to every kept token of one sequence: `INS` inputs, `OUTS` outputs, `SUMS` sums.
+/// Writes a function of each kept token of one sequence; dropped slots get 0.
 ///
-/// Slices are those of the batch. Dropped slots get 0 in every output.
+/// Slices are those of the batch.
 #[inline(always)]
-pub(crate) fn map_row<R: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
+pub(crate) fn map_row<R: Real, const INS: usize>(
     row: &Row<'_>,
     inputs: [&[R]; INS],
-    outputs: [&mut [R]; OUTS],
-    token: impl Fn([R; INS]) -> ([R; OUTS], [f64; SUMS]),
-) -> [f64; SUMS] {
-    fold_row(row, inputs, outputs, token)
+    output: &mut [R],
+    token: impl Fn([R; INS]) -> R,
+) {
+    fold_row::<R, R, INS, 1, 0>(row, inputs, [output], |inputs| ([token(inputs)], []));
 }
 
 /// The sum over the kept tokens of one sequence.
-#[cfg_attr(not(compact), inline(always))]
-#[cfg_attr(compact, inline(never))]
+#[inline(always)]
 pub(crate) fn row_total<R: Real>(row: &Row<'_>, values: &[R]) -> f64 {
     sum_row(row, values, R::widen)
 }
 
 /// The sum of `x − y` over the kept tokens of one sequence.
-#[cfg_attr(not(compact), inline(always))]
-#[cfg_attr(compact, inline(never))]
+#[inline(always)]
 pub(crate) fn row_difference<R: Real>(row: &Row<'_>, x: &[R], y: &[R]) -> f64 {
-    let [sum] = map_row(row, [x, y], [], |[x, y]| ([], [(x - y).widen()]));
+    let [sum] = fold_row(row, [x, y], [], |[x, y]| ([], [(x - y).widen()]));
     sum
 }
 
-/// As [`map_row`], with terms of a type of their own: with those of `R` the lanes of an `f32` formula are twice as many as with
-/// `f64`. They are summed in `f64` all the same.
+/// The engine: calls `token` with the `INS` inputs of each kept token of one sequence, writes the `OUTS` outputs it returns and sums
+/// its `SUMS` terms. Dropped slots get 0 in every output.
 ///
-/// The loop over a chunk is a plain one, without masks, sums, branches or bounds to check: the form that compilers vectorise.
-#[cfg(not(compact))]
+/// Slices are those of the batch. Terms may stay in `R`, which doubles the vector width of an `f32` formula; they are summed in `f64`
+/// either way. The loop over a chunk has no masks, sums, branches or bounds checks, so that LLVM vectorises it.
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -167,9 +156,9 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 ) -> [f64; SUMS] {
     let inputs = inputs.map(|input| row.of(input));
     let mut outputs = outputs.each_mut().map(|output| row.of_mut(output));
-    let mut selected = Line([[R::zero(); CHUNK]; INS]);
-    let (mut results, mut terms) = (Line([[R::zero(); CHUNK]; OUTS]), Line([[T::zero(); CHUNK]; SUMS]));
-    let (mut sums, mut lanes) = ([Sum::default(); SUMS], Line([[0.0; LANES]; SUMS]));
+    let mut selected = Aligned([[R::zero(); CHUNK]; INS]);
+    let (mut results, mut terms) = (Aligned([[R::zero(); CHUNK]; OUTS]), Aligned([[T::zero(); CHUNK]; SUMS]));
+    let (mut sums, mut lanes) = ([Sum::default(); SUMS], Aligned([[0.0; LANES]; SUMS]));
     let (selected, results, terms, lanes) = (&mut selected.0, &mut results.0, &mut terms.0, &mut lanes.0);
     let mut start = 0;
     while start < row.keep.len() {
@@ -217,9 +206,8 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     sums.map(Sum::value)
 }
 
-/// The sum of one cheap `term` of one input, as [`fold_row`] would give it: terms are added as they come, in place of being kept for
-/// the chunk. With several sums the compiler no longer finds the vectors.
-#[cfg(not(compact))]
+/// The sum of one cheap `term` of one input, with the bits of [`fold_row`]. Terms are added at once instead of being stored for the
+/// chunk; LLVM does not vectorise this form with more than one sum.
 #[inline(always)]
 pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
     let input = row.of(input);
@@ -248,7 +236,6 @@ pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f
     sum.value()
 }
 
-#[cfg(not(compact))]
 #[inline(always)]
 fn add_terms<R: Real>(
     inputs: &[R; CHUNK],
@@ -266,37 +253,7 @@ fn add_terms<R: Real>(
     *lanes = sums;
 }
 
-/// The same sums in the same order by the engine that exists once.
-#[cfg(compact)]
-#[inline(always)]
-pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
-    let [sum] = map_row(row, [input], [], |[x]| ([], [term(x)]));
-    sum
-}
-
-/// The same sums in the same order by the engine that exists once.
-#[cfg(compact)]
-#[inline(always)]
-pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
-    row: &Row<'_>,
-    inputs: [&[R]; INS],
-    mut outputs: [&mut [R]; OUTS],
-    token: impl Fn([R; INS]) -> ([R; OUTS], [T; SUMS]),
-) -> [f64; SUMS] {
-    let mut sums = [0.0; SUMS];
-    small::fold_row(row, &inputs, &mut outputs, &mut sums, &|slot: &mut small::Slot<R>| {
-        const { assert!(INS <= small::MOST && OUTS <= small::MOST && SUMS <= small::MOST) };
-        if let Some(&inputs) = slot.inputs.first_chunk::<INS>() {
-            let (out, terms) = token(inputs);
-            slot.outputs.iter_mut().zip(out).for_each(|(to, out)| *to = out);
-            slot.terms.iter_mut().zip(terms).for_each(|(to, term)| *to = term.widen());
-        }
-    });
-    sums
-}
-
-/// What is kept of `from`, and 0 elsewhere.
-#[cfg(not(compact))]
+/// Copies kept slots and writes 0 to dropped ones.
 #[inline(always)]
 fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
     for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
@@ -305,7 +262,6 @@ fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
 }
 
 /// Dropped and missing slots add +0, which changes no lane: none is ever −0.
-#[cfg(not(compact))]
 #[inline(always)]
 fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     for (term, &keep) in terms.iter_mut().zip(keep) {
@@ -314,7 +270,6 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
     terms[keep.len()..].fill(R::zero());
 }
 
-#[cfg(not(compact))]
 #[inline(always)]
 fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     add_terms(terms, |_| true, &R::widen, lanes);

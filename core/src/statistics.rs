@@ -1,17 +1,25 @@
 //! Count, mean and spread of the kept tokens, in `f64`, mergeable across shards; and the two conventions about them.
 
 use crate::{
-    error::{check_len, refused, Error, Result},
+    error::{check_len, Error, Result},
     layout::{Batch, Row},
     math::sqrt,
-    parallel::{in_order, Each, Part},
+    parallel::{in_order, Part, Work},
     real::Real,
-    reduce::{fold_row, map_row, row_total, sum_row, Sum},
+    reduce::{fold_row, row_total, sum_row, Sum},
     simd::multiversion,
 };
 
+mod extremes;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use extremes::Extremes;
+
 /// What a mean divides its sum by.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Divisor {
     /// The number of kept entries, `n`.
     #[default]
@@ -21,8 +29,9 @@ pub enum Divisor {
 }
 
 impl Divisor {
+    #[doc(hidden)]
     #[inline]
-    pub(crate) fn of(self, count: f64) -> f64 {
+    pub fn of(self, count: f64) -> f64 {
         match self {
             Self::Count => count,
             Self::CountPlusEpsilon => count + 1e-8,
@@ -30,8 +39,18 @@ impl Divisor {
     }
 }
 
-/// Which variance: divided by `n` or by `n − 1`.
+/// How a mean over kept entries is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
+pub struct MeanConfig {
+    /// What the mean divides by; default the exact count.
+    pub divisor: Divisor,
+}
+
+/// Which variance: divided by `n` or by `n − 1`.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Spread {
     /// Divided by `n` (ddof 0).
     Population,
@@ -90,7 +109,7 @@ impl Moments {
     /// [`Error::EmptyMask`] if there are no numbers.
     pub fn mean_by(&self, divisor: Divisor) -> Result<f64> {
         if self.count == 0 {
-            return refused(Error::EmptyMask);
+            return Err(Error::EmptyMask);
         }
         Ok(match divisor {
             Divisor::Count => self.mean,
@@ -111,11 +130,7 @@ impl Moments {
     pub fn variance(&self, spread: Spread, divisor: Divisor) -> Result<f64> {
         let shift = self.mean_by(divisor)? - self.mean;
         if self.count < spread.needs() {
-            return refused(Error::TooFew {
-                what: "variance",
-                needed: spread.needs() as usize,
-                got: self.count as usize,
-            });
+            return Err(Error::TooFew { what: "variance", needed: spread.needs() as usize, got: self.count as usize });
         }
         let n = self.count as f64;
         let mean_square = (self.m2 + n * shift * shift) / divisor.of(n);
@@ -166,7 +181,7 @@ impl CoMoments {
         Ok(Self::of_two(batch, x, y))
     }
 
-    /// As [`Self::of`], for slices already checked.
+    /// [`Self::of`] for slices already checked.
     pub(crate) fn of_two<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Self {
         joined::<R>(batch, |part, report| {
             co_moments(&part.batch, part.of(x), part.of(y), report);
@@ -174,14 +189,14 @@ impl CoMoments {
     }
 
     /// The moments of one sequence whose sums are known.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn of_row<R: Real>(row: &Row<'_>, x: &[R], y: &[R], sum_x: f64, sum_y: f64) -> Self {
         let count = row.kept();
         if count == 0 {
             return Self::default();
         }
         let (mean_x, mean_y) = (sum_x / count as f64, sum_y / count as f64);
-        let [m2_x, m2_y, co_moment] = map_row(row, [x, y], [], |[x, y]| {
+        let [m2_x, m2_y, co_moment] = fold_row(row, [x, y], [], |[x, y]| {
             let (dx, dy) = (x.widen() - mean_x, y.widen() - mean_y);
             ([], [dx * dx, dy * dy, dx * dy])
         });
@@ -216,10 +231,10 @@ impl CoMoments {
     /// [`Error::EmptyMask`] if there are no pairs, [`Error::TooFew`] if [`Spread::Sample`] meets a single one.
     pub fn covariance(&self, spread: Spread) -> Result<f64> {
         if self.count == 0 {
-            return refused(Error::EmptyMask);
+            return Err(Error::EmptyMask);
         }
         if self.count < spread.needs() {
-            return refused(Error::TooFew { what: "covariance", needed: 2, got: 1 });
+            return Err(Error::TooFew { what: "covariance", needed: 2, got: 1 });
         }
         let n = self.count as f64;
         Ok(self.co_moment / if spread == Spread::Sample { n - 1.0 } else { n })
@@ -232,15 +247,15 @@ impl CoMoments {
     /// [`Error::TooFew`] with fewer than two pairs.
     pub fn correlation(&self) -> Result<f64> {
         if self.count < 2 {
-            return refused(Error::TooFew { what: "correlation", needed: 2, got: self.count as usize });
+            return Err(Error::TooFew { what: "correlation", needed: 2, got: self.count as usize });
         }
         // a constant quantity: both roots at once could underflow, each by itself cannot
         Ok(self.co_moment / (sqrt(self.m2_x) * sqrt(self.m2_y)))
     }
 }
 
-/// Joins what the sequences report, with their sums. The means of all come from the plain sums, which are closer to the true mean than
-/// merged ones.
+/// Merges the moments of the sequences. The means are taken from the plain sums instead, which are closer to the true mean than merged
+/// ones.
 fn joined<R: Real>(
     batch: &Batch<'_>,
     run: impl Fn(&Part<'_>, &mut dyn FnMut((CoMoments, [f64; 2]))) + Sync,
@@ -248,7 +263,7 @@ fn joined<R: Real>(
     let (mut all, mut sums) = (CoMoments::default(), [Sum::default(); 2]);
     in_order::<R, _, 0>(
         batch,
-        Each::ONE,
+        Work::ONE,
         [],
         |part, [], report| run(part, report),
         |(row, row_sums)| {
@@ -262,29 +277,23 @@ fn joined<R: Real>(
     all
 }
 
-multiversion! { avx512:
-    /// As [`co_moments`] for a single quantity; both moments are its own.
-    fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
-        for row in batch.rows() {
-            let sum = row_total(&row, x);
-            let count = row.kept();
-            let mean = sum / count.max(1) as f64;
-            let m2 = sum_row(&row, x, |x| (x.widen() - mean) * (x.widen() - mean));
-            report((Moments { count: count as u64, mean, m2 }.as_joint(), [sum; 2]));
-        }
+/// Like [`co_moments`] with `y = x`.
+#[multiversion(avx512)]
+fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) {
+    for row in batch.rows() {
+        let sum = row_total(&row, x);
+        let count = row.kept();
+        let mean = sum / count.max(1) as f64;
+        let m2 = sum_row(&row, x, |x| (x.widen() - mean) * (x.widen() - mean));
+        report((Moments { count: count as u64, mean, m2 }.as_joint(), [sum; 2]));
     }
 }
 
-multiversion! {
-    /// Sequence by sequence: the means, then the deviations from them.
-    fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) -> () {
-        for row in batch.rows() {
-            let sums = fold_row(&row, [x, y], [], |[x, y]| ([], [x, y]));
-            report((CoMoments::of_row(&row, x, y, sums[0], sums[1]), sums));
-        }
+/// Sequence by sequence: the means, then the deviations from them.
+#[multiversion]
+fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) {
+    for row in batch.rows() {
+        let sums = fold_row(&row, [x, y], [], |[x, y]| ([], [x, y]));
+        report((CoMoments::of_row(&row, x, y, sums[0], sums[1]), sums));
     }
 }
-
-#[cfg(test)]
-#[path = "statistics_tests.rs"]
-mod tests;

@@ -10,7 +10,7 @@ use crate::{
     statistics::Moments,
 };
 
-/// A weighted sum and its weight: what some estimators note down for each group, or for each group and column.
+/// A weighted sum and its total weight. Some estimators keep one per group, or one per group and column.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WeightedSum {
     pub(super) count: u64,
@@ -19,7 +19,6 @@ pub struct WeightedSum {
 }
 
 impl WeightedSum {
-    #[inline]
     pub(super) fn add(&mut self, x: f64, weight: f64) {
         self.count += 1;
         self.sum += x * weight;
@@ -29,12 +28,19 @@ impl WeightedSum {
 
 /// The conventions of [`length_weighted_baseline`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct LengthWeightedConfig {
     /// What a group of one gets; default 0.
     pub singleton: Singleton,
 }
 
-/// Each score against the prompt's mean score *per token*: the baseline of least variance when longer answers weigh more (OPO).
+/// Entries of the scratch of [`length_weighted_baseline`]: one per group.
+pub const fn length_weighted_scratch_len(groups: &Groups<'_>) -> usize {
+    groups.count()
+}
+
+/// Each score minus the prompt's mean score *per token*: the minimum-variance baseline when longer answers weigh more
+/// (OPO).
 ///
 /// ```text
 /// A_i = s_i − Σ_j n_j s_j / Σ_j n_j        n kept tokens, j over the samples of i's prompt
@@ -42,14 +48,15 @@ pub struct LengthWeightedConfig {
 ///
 /// Equal lengths give the advantages of Dr. GRPO. A group without any kept token gets 0.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens.
 ///
 /// **Mask.** Kept tokens are counted, no token is read.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `groups`, `scores` or `out` has not one entry per sequence of `batch`, or
-/// `scratch` not one per group.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `groups`, `scores` or `out` does not have one entry per
+/// sequence of `batch`, or `scratch` does not have [`length_weighted_scratch_len`] entries.
 ///
-/// **Reference.** Hao et al. 2025 (OPO), arXiv:2505.23585; verl 0.9.1 `opo`, where a group of one is [`Singleton::Raw`].
+/// **Reference.** Hao et al. 2025 (OPO), arXiv:2505.23585; verl 0.9.1 `opo`, where a group of one is
+/// [`Singleton::Raw`].
 ///
 /// # Example
 ///
@@ -73,7 +80,7 @@ pub fn length_weighted_baseline<R: Real>(
 ) -> Result<()> {
     check_sequences(batch, groups)?;
     check_len("scores", scores, batch.sequences())?;
-    check_len("scratch", scratch, groups.count())?;
+    check_len("scratch", scratch, length_weighted_scratch_len(groups))?;
     check_len("out", out, batch.sequences())?;
     scratch.fill(WeightedSum::default());
     for ((row, group), &score) in batch.rows().zip(groups.ids()).zip(scores) {
@@ -92,18 +99,19 @@ pub fn length_weighted_baseline<R: Real>(
     Ok(())
 }
 
-/// In which precision a factor is kept that depends on counts alone.
+/// Precision of a factor that depends on counts alone.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum FactorPrecision {
-    /// Double, whatever the scores' type.
+    /// Double, regardless of the type of the scores.
     #[default]
     Exact,
-    /// Single, whatever the scores' type: off by up to 1.2e-7 of itself. verl 0.9.1.
+    /// Single, regardless of the type of the scores: relative error up to 1.2e-7. verl 0.9.1.
     Single,
 }
 
 impl FactorPrecision {
-    #[inline]
     pub(super) fn rounded(self, factor: f64) -> f64 {
         match self {
             Self::Exact => factor,
@@ -111,8 +119,7 @@ impl FactorPrecision {
         }
     }
 
-    /// `numerator / denominator`; in single precision by way of the reciprocal, as torch divides a number by a tensor.
-    #[inline]
+    /// `numerator / denominator`; in single precision via the reciprocal, as torch divides a number by a tensor.
     fn quotient(self, numerator: f64, denominator: f64) -> f64 {
         match self {
             Self::Exact => numerator / denominator,
@@ -123,12 +130,13 @@ impl FactorPrecision {
 
 /// The conventions of [`gpg_advantage`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GpgConfig {
     /// F, the number every advantage is divided by; positive, default 1.
     pub norm: f64,
-    /// What a group of one gets in place of its difference from the mean; default 0.
+    /// What a group of one gets instead of its difference from the mean; default 0.
     pub singleton: Singleton,
-    /// How α is rounded; default not at all.
+    /// How α is rounded; by default it is not.
     pub factor: FactorPrecision,
 }
 
@@ -138,18 +146,19 @@ impl Default for GpgConfig {
     }
 }
 
-/// Scores against their prompt's mean, scaled up by the share of samples that scored nothing (GPG).
+/// Scores minus their prompt's mean, scaled up when many samples of the batch scored 0 (GPG).
 ///
 /// ```text
 /// A_i = α (s_i − mean_j s_j) / F        α = samples / max(samples with s ≠ 0, 1), over the whole batch
 /// ```
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or `scratch` not
-/// one per group; [`Error::Config`](crate::Error::Config) if `norm` is not positive.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` does not have one entry per sequence of
+/// `groups`, or `scratch` does not have [`group_scratch_len`](crate::group_scratch_len) entries;
+/// [`Error::Config`](crate::Error::Config) if `norm` is not positive.
 ///
 /// **Reference.** Chu et al. 2025 (GPG), arXiv:2504.02546. verl 0.9.1 `gpg`: as here with
 /// [`Singleton::Raw`], [`FactorPrecision::Single`].
@@ -187,7 +196,7 @@ pub fn gpg_advantage<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::{Layout, Mask};
 
     fn opo(ids: &[u32], singleton: Singleton) -> [f64; 4] {

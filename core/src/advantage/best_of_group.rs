@@ -3,8 +3,8 @@ use super::{
     GroupScale,
 };
 use crate::{
-    error::{check_len, check_not_negative, refused, Error, Result},
-    groups::Groups,
+    error::{check_len, check_not_negative, Error, Result},
+    groups::{group_scratch_len, Groups},
     math::sqrt,
     real::Real,
     statistics::{Divisor, Moments, Spread},
@@ -12,6 +12,7 @@ use crate::{
 
 /// The conventions of [`best_of_group`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct BestOfGroupConfig {
     /// What to divide by; default the group's spread.
     pub scale: GroupScale,
@@ -27,19 +28,18 @@ impl Default for BestOfGroupConfig {
     }
 }
 
-/// The largest two of a group's numbers: what some estimators note down for each group.
+/// The two largest numbers of a group. Some estimators keep one of these per group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TopTwo {
     pub(super) count: u64,
-    /// The sequence with the largest number, the first of equals.
+    /// The sequence with the largest number; the first one in a tie.
     pub(super) first: usize,
     pub(super) largest: f64,
     pub(super) second: f64,
 }
 
 impl TopTwo {
-    /// NaN is larger than every number, so that it is not lost.
-    #[inline]
+    /// NaN counts as larger than every number, so that it propagates.
     pub(super) fn add(&mut self, sequence: usize, x: f64) {
         if self.count == 0 || x > self.largest || (x.is_nan() && !self.largest.is_nan()) {
             self.second = self.largest;
@@ -53,32 +53,38 @@ impl TopTwo {
 
 const SHARED: &str = "an id that another sequence has too";
 
-/// What [`best_of_group`] works with; the content before a call does not matter.
+/// Working memory of [`best_of_group`]; the content before a call does not matter.
 #[derive(Debug)]
 pub struct BestOfGroupScratch<'a> {
-    /// One per group.
+    /// [`group_scratch_len`](crate::group_scratch_len) entries.
     pub moments: &'a mut [Moments],
-    /// One per group.
+    /// [`best_of_group_scratch_len`] entries.
     pub top: &'a mut [TopTwo],
 }
 
-/// Only the best sample of a prompt counts, by how far it leads the second best: for training pass@k.
+/// Entries of [`BestOfGroupScratch::top`]: one per group.
+pub const fn best_of_group_scratch_len(groups: &Groups<'_>) -> usize {
+    groups.count()
+}
+
+/// The best sample of a prompt gets its lead over the second best, all others get 0: for training pass@k.
 ///
 /// ```text
 /// A_i = (s_i − second best s) / (std_j s_j + ε)    for the best sample of a prompt, else 0
 /// ```
 ///
-/// Two equally good best samples give zeros.
+/// A tie for the best sample gives zeros.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`] if `scores` or `out` has not one entry per sequence of `groups`, or a scratch slice not one per group;
-/// [`Error::Config`] if ε is negative or not finite; [`Error::Entry`] with the first sequence that is alone in its group.
+/// **Errors.** [`Error::Length`] if `scores` or `out` does not have one entry per sequence of `groups`, or a scratch
+/// slice does not have its length; [`Error::Config`] if ε is negative or not finite; [`Error::Entry`] with the index of
+/// the first sequence that is alone in its group.
 ///
-/// **Reference.** Tang et al. 2025, arXiv:2503.19595, in the form of verl 0.9.1 `grpo_passk`: `StandardDeviation`, or `Unit`
-/// without `norm_adv_by_std_in_grpo`.
+/// **Reference.** Tang et al. 2025, arXiv:2503.19595, in the form of verl 0.9.1 `grpo_passk`: `StandardDeviation`, or
+/// `Unit` without `norm_adv_by_std_in_grpo`.
 ///
 /// # Example
 ///
@@ -101,8 +107,8 @@ pub fn best_of_group<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_len("scores", scores, groups.sequences())?;
-    check_len("moments", scratch.moments, groups.count())?;
-    check_len("top", scratch.top, groups.count())?;
+    check_len("moments", scratch.moments, group_scratch_len(groups))?;
+    check_len("top", scratch.top, best_of_group_scratch_len(groups))?;
     check_len("out", out, groups.sequences())?;
     check_not_negative("epsilon", config.epsilon)?;
     scratch.top.fill(TopTwo::default());
@@ -110,7 +116,7 @@ pub fn best_of_group<R: Real>(
         scratch.top[group].add(sequence, score.widen());
     }
     if let Some((index, group)) = groups.ids().enumerate().find(|&(_, group)| scratch.top[group].count == 1) {
-        return refused(Error::Entry { what: "groups", index, must_be: SHARED, got: group as f64 });
+        return Err(Error::Entry { what: "groups", index, must_be: SHARED, got: group as f64 });
     }
     group_moments(groups, scores, scratch.moments);
     let batch_deviation = batch_deviation(scratch.moments, config.scale, config.spread)?;
@@ -137,7 +143,7 @@ pub fn best_of_group<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
 
     fn run(ids: &[u32], scores: &[f64; 4], config: &BestOfGroupConfig) -> Result<[f64; 4]> {
         let groups = Groups::from_ids(ids)?;

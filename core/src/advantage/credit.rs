@@ -1,6 +1,6 @@
-use super::{discounted_returns, ReturnsConfig, ReturnsInput};
+use super::{discounted_returns, GaeInput, GaeOutput, ReturnsConfig, ReturnsInput};
 use crate::{
-    error::{check_config, check_len, refused, Error, Result},
+    error::{check_config, check_len, Error, Result},
     layout::Batch,
     real::Real,
     reduce::{map_row, row_total},
@@ -14,11 +14,11 @@ use crate::{
 ///
 /// **Alignment.** `scores` has one entry per sequence, `out` is action-aligned.
 ///
-/// **Mask.** Dropped slots get 0. The score of a sequence without kept tokens goes nowhere.
+/// **Mask.** Dropped slots get 0. The score of a sequence without kept tokens is not used.
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`.
 ///
-/// **Reference.** The owner's chain, question 4: "平均分配", 1/6 each of six tokens.
+/// **Reference.** `docs/chain.md` §6.1.
 ///
 /// # Example
 ///
@@ -35,6 +35,14 @@ pub fn uniform_credit<R: Real>(batch: &Batch<'_>, scores: &[R], out: &mut [R]) -
     last_k(batch, scores, usize::MAX, out)
 }
 
+/// How many tokens [`last_k_credit`] credits. There is no default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct LastKConfig {
+    /// Number of kept tokens at the end that share the score; at least 1.
+    pub k: usize,
+}
+
 /// Credit for the end only: the last `k` kept tokens share the score, the others get 0.
 ///
 /// ```text
@@ -49,20 +57,21 @@ pub fn uniform_credit<R: Real>(batch: &Batch<'_>, scores: &[R], out: &mut [R]) -
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if `k` is 0.
 ///
-/// **Reference.** The owner's chain, question 4: "只给最后几个token", a third each of the last three.
+/// **Reference.** `docs/chain.md` §6.2.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{advantage::last_k_credit, Batch, Layout, Mask};
+/// use tokenwise::{advantage::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 5)?, Mask::new(&[true, true, true, false, true]))?;
 /// let mut out = [9.0; 5];
-/// last_k_credit(&batch, &[1.0], 2, &mut out)?;
+/// last_k_credit(&batch, &[1.0], &LastKConfig { k: 2 }, &mut out)?;
 /// assert_eq!(out, [0.0, 0.0, 0.5, 0.0, 0.5]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
-pub fn last_k_credit<R: Real>(batch: &Batch<'_>, scores: &[R], k: usize, out: &mut [R]) -> Result<()> {
+pub fn last_k_credit<R: Real>(batch: &Batch<'_>, scores: &[R], config: &LastKConfig, out: &mut [R]) -> Result<()> {
+    let k = config.k;
     check_config("k", "at least 1", k as f64, k > 0)?;
     last_k(batch, scores, k, out)
 }
@@ -90,11 +99,11 @@ fn last_k<R: Real>(batch: &Batch<'_>, scores: &[R], k: usize, out: &mut [R]) -> 
 pub struct AttentionInput<'a, R> {
     /// One score per sequence.
     pub scores: &'a [R],
-    /// How much each token mattered, not negative, action-aligned; only their proportions count.
+    /// Importance of each token, not negative, action-aligned; only the proportions matter.
     pub weights: &'a [R],
 }
 
-/// Credit by weight: each kept token gets the share of its sequence's score that its weight is of all kept weights.
+/// Credit by weight: the score of a sequence is divided among its kept tokens in proportion to their weights.
 ///
 /// ```text
 /// A[i, t] = s_i · w[i, t] / Σ_u w[i, u]
@@ -106,10 +115,10 @@ pub struct AttentionInput<'a, R> {
 ///
 /// **Mask.** Dropped slots take no part in the sum, are never read, and get 0.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Entry`] if a kept weight is negative or infinite, or
-/// if all kept weights of a sequence are 0 (the index is that of the sequence's first slot).
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Entry`] if a kept weight is negative or
+/// infinite, or if all kept weights of a sequence are 0 (the index is that of the sequence's first slot).
 ///
-/// **Reference.** The owner's chain, question 4: "基于注意力权重分配".
+/// **Reference.** `docs/chain.md` §6.3.
 ///
 /// # Example
 ///
@@ -133,12 +142,7 @@ pub fn attention_credit<R: Real>(batch: &Batch<'_>, input: AttentionInput<'_, R>
         for (t, (&weight, &keep)) in weights.iter().zip(row.keep).enumerate() {
             if keep {
                 if weight < R::zero() || weight == R::infinity() {
-                    return refused(Error::Entry {
-                        what: "weights",
-                        index: row.start + t,
-                        must_be,
-                        got: weight.widen(),
-                    });
+                    return Err(Error::Entry { what: "weights", index: row.start + t, must_be, got: weight.widen() });
                 }
                 first = first.or(Some(row.start + t));
                 positive |= weight > R::zero();
@@ -146,38 +150,18 @@ pub fn attention_credit<R: Real>(batch: &Batch<'_>, input: AttentionInput<'_, R>
             }
         }
         if let (Some(index), false, false) = (first, positive, undefined) {
-            return refused(Error::Entry { what: "weights", index, must_be, got: 0.0 });
+            return Err(Error::Entry { what: "weights", index, must_be, got: 0.0 });
         }
     }
     for (row, &score) in batch.rows().zip(input.scores) {
         let total = row_total(&row, input.weights);
         let unit = score.widen() / total;
-        map_row(&row, [input.weights], [&mut *out], |[w]| ([R::narrow(w.widen() * unit)], []));
+        map_row(&row, [input.weights], out, |[w]| R::narrow(w.widen() * unit));
     }
     Ok(())
 }
 
-/// What [`monte_carlo_advantage`] reads.
-#[derive(Clone, Copy, Debug)]
-pub struct MonteCarloInput<'a, R> {
-    /// Token rewards, action-aligned.
-    pub rewards: &'a [R],
-    /// Values V(s), state-aligned.
-    pub values: &'a [R],
-    /// One per sequence: what is expected after its last kept token.
-    pub bootstrap: &'a [R],
-}
-
-/// What [`monte_carlo_advantage`] writes.
-#[derive(Debug)]
-pub struct MonteCarloOutput<'a, R> {
-    /// Advantages, action-aligned.
-    pub advantages: &'a mut [R],
-    /// Returns, state-aligned.
-    pub returns: &'a mut [R],
-}
-
-/// What really followed, minus what the critic expected.
+/// The return that was observed, minus the value that the critic expected.
 ///
 /// ```text
 /// G_t = r_t + γ G_{t+1}        A_t = G_t − V_t
@@ -185,14 +169,14 @@ pub struct MonteCarloOutput<'a, R> {
 ///
 /// Equals GAE at λ = 1 up to rounding: unbiased, and as noisy as the returns.
 ///
-/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned; `bootstrap` has one entry
-/// per sequence.
+/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned; `bootstrap` has
+/// one entry per sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0; `t + 1` as in [`discounted_returns`].
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if γ is outside `[0, 1]`.
 ///
-/// **Reference.** The owner's chain, question 4: "从前往后算（蒙特卡洛方式）".
+/// **Reference.** `docs/chain.md` §6.4.
 ///
 /// # Example
 ///
@@ -203,9 +187,9 @@ pub struct MonteCarloOutput<'a, R> {
 /// let (mut advantages, mut returns) = ([9.0; 3], [9.0; 3]);
 /// monte_carlo_advantage(
 ///     &batch,
-///     MonteCarloInput { rewards: &[0.5, f64::NAN, 1.0], values: &[0.25, f64::NAN, 0.5], bootstrap: &[0.0] },
+///     GaeInput { rewards: &[0.5, f64::NAN, 1.0], values: &[0.25, f64::NAN, 0.5], bootstrap: &[0.0] },
 ///     &ReturnsConfig { gamma: 0.5, ..Default::default() },
-///     MonteCarloOutput { advantages: &mut advantages, returns: &mut returns },
+///     GaeOutput { advantages: &mut advantages, returns: &mut returns },
 /// )?;
 /// assert_eq!(returns, [1.0, 0.0, 1.0]);
 /// assert_eq!(advantages, [0.75, 0.0, 0.5]);
@@ -213,9 +197,9 @@ pub struct MonteCarloOutput<'a, R> {
 /// ```
 pub fn monte_carlo_advantage<R: Real>(
     batch: &Batch<'_>,
-    input: MonteCarloInput<'_, R>,
+    input: GaeInput<'_, R>,
     config: &ReturnsConfig,
-    output: MonteCarloOutput<'_, R>,
+    output: GaeOutput<'_, R>,
 ) -> Result<()> {
     check_len("values", input.values, batch.tokens())?;
     check_len("advantages", output.advantages, batch.tokens())?;
@@ -223,7 +207,7 @@ pub fn monte_carlo_advantage<R: Real>(
     let returns_input = ReturnsInput { rewards: input.rewards, bootstrap: input.bootstrap };
     discounted_returns(batch, returns_input, config, output.returns)?;
     for row in batch.rows() {
-        map_row(&row, [&*output.returns, input.values], [&mut *output.advantages], |[g, v]| ([g - v], []));
+        map_row(&row, [&*output.returns, input.values], output.advantages, |[g, v]| g - v);
     }
     Ok(())
 }

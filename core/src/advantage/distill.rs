@@ -13,12 +13,20 @@ pub struct OpdInput<'a, R> {
     pub teacher_log_probs: &'a [R],
     /// Log-probabilities of the tokens under the student, before the update.
     pub old_log_probs: &'a [R],
-    /// Advantages to add to; none where the teacher is the only signal.
+    /// Advantages to add to; `None` if the teacher is the only signal.
     pub advantages: Option<&'a [R]>,
+}
+
+impl<'a, R> OpdInput<'a, R> {
+    /// Without advantages to add to: the teacher is the only signal.
+    pub const fn new(teacher_log_probs: &'a [R], old_log_probs: &'a [R]) -> Self {
+        Self { teacher_log_probs, old_log_probs, advantages: None }
+    }
 }
 
 /// The conventions of [`opd_advantage`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct OpdConfig {
     /// Weight β of the teacher's signal, finite; default 1.
     pub coefficient: f64,
@@ -30,7 +38,8 @@ impl Default for OpdConfig {
     }
 }
 
-/// On-policy distillation: a token is good by as much as the teacher finds it likelier than the student did.
+/// On-policy distillation: the advantage of a token is how much more likely it is under the teacher than under the
+/// student.
 ///
 /// ```text
 /// A_t = A⁰_t + β (log π_teacher,t − log π_old,t)
@@ -42,11 +51,12 @@ impl Default for OpdConfig {
 ///
 /// **Mask.** Dropped slots are never read and get 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if β is
-/// not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if β is not finite.
 ///
-/// **Reference.** NeMo-RL (2026-08): β = 1, no A⁰. slime (2026-08) adds to the task's advantages with β its `opd` coefficient; ROLL
-/// (2026-08) does so for its k1 estimate of one teacher, call by call for several.
+/// **Reference.** NeMo-RL (2026-08): β = 1, no A⁰. slime (2026-08) adds to the task's advantages with its `opd`
+/// coefficient as β; ROLL (2026-08) does the same for its k1 estimate of one teacher; for several teachers, call this
+/// once per teacher.
 ///
 /// # Example
 ///
@@ -83,11 +93,11 @@ pub fn opd_advantage<R: Real>(
         match advantages {
             None => {
                 let inputs = [teacher_log_probs, old_log_probs];
-                map_row(&row, inputs, [&mut *out], |[teacher, old]| ([beta * (teacher - old)], []))
+                map_row(&row, inputs, out, |[teacher, old]| beta * (teacher - old))
             }
             Some(advantages) => {
                 let inputs = [teacher_log_probs, old_log_probs, advantages];
-                map_row(&row, inputs, [&mut *out], |[teacher, old, base]| ([base + beta * (teacher - old)], []))
+                map_row(&row, inputs, out, |[teacher, old, base]| base + beta * (teacher - old))
             }
         };
     }
@@ -95,21 +105,25 @@ pub fn opd_advantage<R: Real>(
 }
 
 /// Where the powers of γ start in [`minillm_advantage`].
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DiscountFrom {
     /// At the token itself: `γ^{u−t}`. MiniLLM; TRL's documentation.
     #[default]
     Token,
-    /// At the start of the sequence: `γ^u`, so that late tokens count less altogether. TRL's code.
+    /// At the start of the sequence: `γ^u`, so that late tokens count less as a whole. TRL's code.
     Start,
 }
 
 /// What [`minillm_advantage`] divides by.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum LengthNormalization {
     /// Nothing.
     Off,
-    /// The discounted number of kept tokens from the token on.
+    /// The discounted number of kept tokens from this token on.
     #[default]
     Kept,
     /// The same, with every dropped slot up to the end of the row counting 1e-4: depends on the padding. TRL.
@@ -127,14 +141,15 @@ pub struct MinillmInput<'a, R> {
 
 /// The conventions of [`minillm_advantage`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct MinillmConfig {
     /// Discount γ per step, in `[0, 1]`; default 1. 0 gives `ρ` itself.
     pub gamma: f64,
     /// Where the powers of γ start; default at the token.
     pub from: DiscountFrom,
-    /// Whether to divide by the length that is left; default by the kept tokens.
+    /// Whether to divide by the remaining length; default [`LengthNormalization::Kept`].
     pub length: LengthNormalization,
-    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    /// How a dropped token between two kept ones is treated; default [`Across::StepOver`].
     pub across: Across,
 }
 
@@ -144,20 +159,20 @@ impl Default for MinillmConfig {
     }
 }
 
-/// How much likelier the teacher finds a token *and all that follows*, per token that is left (MiniLLM).
+/// How much more likely a token *and all that follow it* are under the teacher, per remaining token (MiniLLM).
 ///
 /// ```text
 /// ρ_t = log π_teacher,t − log π_old,t        A_t = Σ_{u ≥ t} γ^{u−t} ρ_u / Σ_{u ≥ t} γ^{u−t}        γ = 0: A = ρ
 /// ```
 ///
-/// With [`DiscountFrom::Start`] both sums have `γ^u`, which matters without the division only.
+/// With [`DiscountFrom::Start`] both sums have `γ^u`, which makes a difference only without the division.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get 0. `u` counts kept tokens, or slots under [`Across::ZeroStep`].
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ is
-/// outside `[0, 1]`.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ is outside `[0, 1]`.
 ///
 /// **Reference.** Gu et al. 2024, arXiv:2306.08543 (MiniLLM). TRL's MiniLLM trainer (2026-08) is `Start`,
 /// `KeptAndPadding` (`length_normalization`) or `Off`, `ZeroStep`, and adds the result to the group advantages.
@@ -196,7 +211,7 @@ pub fn minillm_advantage<R: Real>(
             out[t] = if row.keep[t] {
                 ahead = (teacher[t] - old[t]).widen() + gamma * ahead;
                 length = 1.0 + gamma * length;
-                // γ = 0 needs no exception: both sums end with the token itself
+                // γ = 0 needs no special case: both sums then contain only the token itself
                 R::narrow(if config.length == LengthNormalization::Off { ahead } else { ahead / length })
             } else {
                 if zero_step {
@@ -224,7 +239,7 @@ pub fn minillm_advantage<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
 
     fn minillm(config: &MinillmConfig) -> [f64; 20] {
         let mut out = [9.0; 20];

@@ -1,12 +1,13 @@
 use super::Across;
 use crate::{
     error::{check_len, check_unit, Result},
-    layout::{Batch, Row},
+    layout::Batch,
     real::Real,
-    recursion::{run, Lanes, Recursion},
+    recursion::{run, Recursion},
+    simd::Pack,
 };
 
-/// What [`gae`] reads.
+/// What [`gae`] and [`monte_carlo_advantage`](super::monte_carlo_advantage) read.
 #[derive(Clone, Copy, Debug)]
 pub struct GaeInput<'a, R> {
     /// Token rewards, action-aligned.
@@ -19,12 +20,13 @@ pub struct GaeInput<'a, R> {
 
 /// How [`gae`] discounts.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GaeConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
     /// Decay λ of the trace, in `[0, 1]`; default 1.
     pub lambda: f64,
-    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    /// How a dropped token between two kept ones is treated; default [`Across::StepOver`].
     pub across: Across,
 }
 
@@ -34,12 +36,12 @@ impl Default for GaeConfig {
     }
 }
 
-/// What [`gae`] writes.
+/// What [`gae`] and [`monte_carlo_advantage`](super::monte_carlo_advantage) write.
 #[derive(Debug)]
 pub struct GaeOutput<'a, R> {
     /// Advantages, action-aligned, not whitened.
     pub advantages: &'a mut [R],
-    /// Returns, state-aligned: advantages + values, the critic's target.
+    /// Returns, state-aligned: the critic's target.
     pub returns: &'a mut [R],
 }
 
@@ -52,17 +54,18 @@ pub struct GaeOutput<'a, R> {
 ///
 /// λ = 0 gives the TD error δ; λ = 1 gives the discounted return minus the value.
 ///
-/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned (same index, see the crate
-/// docs); `bootstrap` has one entry per sequence. Returns use the advantages *before* any whitening.
+/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned (same index, see
+/// the crate docs); `bootstrap` has one entry per sequence. Returns use the advantages *before* any whitening.
 ///
 /// **Mask.** Dropped slots are never read and get `0` in both outputs; `t + 1` is the next *kept* token,
-/// or the next slot with reward and value 0 under [`Across::ZeroStep`]. Dropped slots after the last kept token count under
-/// neither rule.
+/// or the next slot with reward and value 0 under [`Across::ZeroStep`]. Dropped slots after the last kept token count
+/// under neither rule.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
 /// [`Error::Config`](crate::Error::Config) if γ or λ is outside `[0, 1]`.
 ///
-/// **Reference.** Schulman et al. 2016, arXiv:1506.02438, eq. 16. `StepOver`: verl 0.9.1, NeMo-RL (2026-08); `ZeroStep`: OpenRLHF 0.11.
+/// **Reference.** Schulman et al. 2016, arXiv:1506.02438, eq. 16. `StepOver`: verl 0.9.1, NeMo-RL (2026-08);
+/// `ZeroStep`: OpenRLHF 0.11.
 ///
 /// # Example
 ///
@@ -102,59 +105,34 @@ pub fn gae<R: Real>(
     Ok(())
 }
 
+/// δ_t = r_t + γ V_{t+1} − V_t.
+#[inline(always)]
+pub(super) fn temporal_difference<R: Real, V: Pack<R>>(gamma: R, reward: V, value: V, next_value: V) -> V {
+    reward + next_value.splat(gamma) * next_value - value
+}
+
 #[derive(Clone, Copy)]
 struct Estimate<R> {
     gamma: R,
     decay: R,
 }
 
-/// The next value and the next advantage are what a token needs of the one after it.
+/// State carried from the next token: its value and its advantage.
 impl<R: Real> Recursion<R, 2, 2, 2> for Estimate<R> {
-    #[cfg_attr(not(compact), inline(always))]
-    fn kept<V: Lanes<R>>(&self, [reward, value]: [V; 2], [next_value, next_advantage]: [V; 2]) -> ([V; 2], [V; 2]) {
-        let delta = reward + V::all(self.gamma) * next_value - value;
-        let advantage = delta + V::all(self.decay) * next_advantage;
+    #[inline(always)]
+    fn kept<V: Pack<R>>(&self, [reward, value]: [V; 2], [next_value, next_advantage]: [V; 2]) -> ([V; 2], [V; 2]) {
+        let delta = temporal_difference(self.gamma, reward, value, next_value);
+        let advantage = delta + next_advantage.splat(self.decay) * next_advantage;
         ([advantage, advantage + value], [value, advantage])
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn dropped(&self, [next_value, next_advantage]: [R; 2]) -> [R; 2] {
         [R::zero(), self.gamma * next_value + self.decay * next_advantage]
     }
 }
 
-/// The recursion over one sequence: `write` gets every slot, from the last to the first, with `None` where it is dropped.
-#[cfg_attr(not(compact), inline(always))]
-pub(super) fn row_advantages<R: Real>(
-    row: &Row<'_>,
-    input: &GaeInput<'_, R>,
-    bootstrap: R,
-    (gamma, decay): (R, R),
-    across: Across,
-    mut write: impl FnMut(usize, Option<R>),
-) {
-    let (rewards, values) = (row.of(input.rewards), row.of(input.values));
-    let (mut next_value, mut next_advantage) = (bootstrap, R::zero());
-    let mut seen_kept = false;
-    // A_t needs A_{t+1}
-    for t in (0..row.keep.len()).rev() {
-        if row.keep[t] {
-            seen_kept = true;
-            let delta = rewards[t] + gamma * next_value - values[t];
-            next_advantage = delta + decay * next_advantage;
-            next_value = values[t];
-            write(t, Some(next_advantage));
-        } else {
-            if seen_kept && across == Across::ZeroStep {
-                next_advantage = gamma * next_value + decay * next_advantage;
-                next_value = R::zero();
-            }
-            write(t, None);
-        }
-    }
-}
-
-/// The checks of [`gae`], for the crates that compute it elsewhere and must refuse the same calls.
+/// The checks of [`gae`], for crates that compute it elsewhere and must reject the same calls.
 #[doc(hidden)]
 pub fn check_gae<R: Real>(
     batch: &Batch<'_>,
@@ -167,6 +145,12 @@ pub fn check_gae<R: Real>(
     check_len("bootstrap", input.bootstrap, batch.sequences())?;
     check_len("advantages", output.advantages, batch.tokens())?;
     check_len("returns", output.returns, batch.tokens())?;
+    check_gae_config(config)
+}
+
+/// The part of [`check_gae`] that needs no data.
+#[doc(hidden)]
+pub fn check_gae_config(config: &GaeConfig) -> Result<()> {
     check_unit("gamma", config.gamma)?;
     check_unit("lambda", config.lambda)
 }

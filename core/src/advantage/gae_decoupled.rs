@@ -1,12 +1,17 @@
-use super::{gae::row_advantages, Across, GaeInput, GaeOutput};
+use super::{gae::temporal_difference, Across, GaeInput, GaeOutput};
 use crate::{
     error::{check_len, check_positive, check_unit, Result},
     layout::{Batch, Row},
     real::Real,
+    recursion::{run, Recursion},
+    simd::Pack,
 };
 
 /// Where the λ of the policy's advantages comes from.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(untagged, from = "crate::spelling::control::GivenLambda"))]
 pub enum PolicyLambda {
     /// The same for every sequence, in `[0, 1]`.
     Fixed(f64),
@@ -31,6 +36,7 @@ impl PolicyLambda {
 
 /// How [`gae_decoupled`] discounts.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GaeDecoupledConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
@@ -38,7 +44,7 @@ pub struct GaeDecoupledConfig {
     pub lambda_value: f64,
     /// λ of the policy's advantages; default fixed at 0.95.
     pub lambda_policy: PolicyLambda,
-    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    /// How a dropped token between two kept ones is treated; default [`Across::StepOver`].
     pub across: Across,
 }
 
@@ -48,7 +54,7 @@ impl Default for GaeDecoupledConfig {
     }
 }
 
-/// GAE with one λ for the critic and another for the policy: unbiased targets, quiet advantages.
+/// GAE with one λ for the critic and another for the policy: unbiased targets, low-variance advantages.
 ///
 /// ```text
 /// A_t = δ_t + γ λ_policy A_{t+1}        G_t = V_t + Â_t,  Â_t = δ_t + γ λ_value Â_{t+1}        δ as in gae
@@ -56,16 +62,17 @@ impl Default for GaeDecoupledConfig {
 ///
 /// Equal λ give [`gae`](super::gae).
 ///
-/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned; `bootstrap` has one entry
-/// per sequence.
+/// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned; `bootstrap` has
+/// one entry per sequence.
 ///
 /// **Mask.** As in [`gae`](super::gae): dropped slots are never read, get 0, and do not count in `n_i`.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ or a
-/// fixed λ is outside `[0, 1]` or α is not positive.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ or a fixed λ is outside `[0, 1]` or α is not positive.
 ///
-/// **Reference.** Yuan et al. 2025 (VC-PPO), arXiv:2503.01491; length-adaptive: Yue et al. 2025 (VAPO), arXiv:2504.05118.
-/// NeMo-RL (2026-08): α where it is positive, else its λ_policy, with `StepOver`; it whitens afterwards as [`whiten`](super::whiten) does.
+/// **Reference.** Yuan et al. 2025 (VC-PPO), arXiv:2503.01491; length-adaptive: Yue et al. 2025 (VAPO),
+/// arXiv:2504.05118. NeMo-RL (2026-08): α if it is positive, else its λ_policy, with `StepOver`; it then whitens like
+/// [`whiten`](super::whiten).
 ///
 /// # Example
 ///
@@ -101,30 +108,52 @@ pub fn gae_decoupled<R: Real>(
         PolicyLambda::Fixed(lambda) => check_unit("lambda_policy", lambda)?,
         PolicyLambda::LengthAdaptive { alpha } => check_positive("alpha", alpha)?,
     }
-    let factors = |lambda: f64| (R::narrow(config.gamma), R::narrow(config.gamma * lambda));
-    for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
-        let values = row.of(input.values);
-        let (advantages, returns) = (row.of_mut(output.advantages), row.of_mut(output.returns));
-        row_advantages(
-            &row,
-            &input,
-            bootstrap,
-            factors(config.lambda_policy.of(&row)),
-            config.across,
-            |t, advantage| {
-                advantages[t] = advantage.unwrap_or(R::zero());
-            },
-        );
-        row_advantages(&row, &input, bootstrap, factors(config.lambda_value), config.across, |t, advantage| {
-            returns[t] = advantage.map_or(R::zero(), |advantage| advantage + values[t]);
-        });
-    }
+    let decay = |lambda: f64| R::narrow(config.gamma * lambda);
+    run(
+        batch,
+        Estimates { gamma: R::narrow(config.gamma), decay_value: decay(config.lambda_value) },
+        [input.rewards, input.values],
+        config.across,
+        &|sequence| {
+            let decay_policy = decay(config.lambda_policy.of(&batch.row(sequence)));
+            [input.bootstrap[sequence], R::zero(), R::zero(), decay_policy]
+        },
+        [output.advantages, output.returns],
+    );
     Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Estimates<R> {
+    gamma: R,
+    decay_value: R,
+}
+
+/// State carried from the next token: its value, its advantage with either λ, and the policy's γ λ, which differs
+/// between sequences and is passed on unchanged.
+impl<R: Real> Recursion<R, 2, 2, 4> for Estimates<R> {
+    #[inline(always)]
+    fn kept<V: Pack<R>>(
+        &self,
+        [reward, value]: [V; 2],
+        [next_value, next_advantage, next_target, decay_policy]: [V; 4],
+    ) -> ([V; 2], [V; 4]) {
+        let delta = temporal_difference(self.gamma, reward, value, next_value);
+        let advantage = delta + decay_policy * next_advantage;
+        let target = delta + next_target.splat(self.decay_value) * next_target;
+        ([advantage, target + value], [value, advantage, target, decay_policy])
+    }
+
+    #[inline(always)]
+    fn dropped(&self, [next_value, next_advantage, next_target, decay_policy]: [R; 4]) -> [R; 4] {
+        let delta = self.gamma * next_value;
+        [R::zero(), delta + decay_policy * next_advantage, delta + self.decay_value * next_target, decay_policy]
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::advantage::{gae, GaeConfig};
 
     fn input() -> GaeInput<'static, f64> {

@@ -4,8 +4,8 @@ use super::{
     FactorPrecision, GroupConfig, WhitenConfig,
 };
 use crate::{
-    error::{check_len, check_not_negative, checked_size, refused, Error, Result},
-    groups::Groups,
+    error::{check_len, check_not_negative, checked_size, Error, Result},
+    groups::{group_scratch_len, Groups},
     layout::Batch,
     real::Real,
     statistics::Moments,
@@ -30,27 +30,27 @@ impl<R: Real> GdpoInput<'_, R> {
         check_not_negative("epsilon", config.epsilon)?;
         match self.weights.iter().position(|weight| !weight.is_finite()) {
             None => Ok(()),
-            Some(index) => {
-                refused(Error::Entry { what: "weights", index, must_be: "finite", got: self.weights[index] })
-            }
+            Some(index) => Err(Error::Entry { what: "weights", index, must_be: "finite", got: self.weights[index] }),
         }
     }
 }
 
-/// Scores of several reward sources, each compared within its prompt first, then added up.
+/// Scores of several reward sources: each source is normalised within its prompt, then they are added up.
 ///
 /// ```text
 /// out_i = Σ_k w_k (s_{k,i} − mean_j s_{k,j}) / (std_j s_{k,j} + ε)        j over the samples of i's prompt
 /// ```
 ///
-/// Where one source is louder than another, [`group_relative`](super::group_relative) of their sum would hear only the louder one.
+/// If the scores of one source vary much more than those of another, [`group_relative`](super::group_relative) of their
+/// sum would be dominated by that source.
 ///
 /// **Alignment.** One entry per sequence (and source), in and out.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`] if `sources` has not one entry per weight and sequence, `out` not one per sequence of `groups`, or
-/// `scratch` not one per group; [`Error::Config`] if ε is negative or not finite; [`Error::Entry`] if a weight is not finite.
+/// **Errors.** [`Error::Length`] if `sources` does not have one entry per weight and sequence, `out` one per sequence
+/// of `groups`, or `scratch` [`group_scratch_len`](crate::group_scratch_len) entries; [`Error::Config`] if ε is
+/// negative or not finite; [`Error::Entry`] if a weight is not finite.
 ///
 /// **Reference.** Liu et al. 2026 (GDPO), arXiv:2601.05242. TRL 1.16 `normalize_then_sum`: ε = 1e-4, then
 /// [`normalize_scores`](super::normalize_scores) over the batch with the same ε.
@@ -86,12 +86,12 @@ fn weighted_sum<R: Real>(
     scratch: &mut [Moments],
     out: &mut [R],
 ) -> Result<()> {
-    check_len("scratch", scratch, groups.count())?;
+    check_len("scratch", scratch, group_scratch_len(groups))?;
     check_len("out", out, groups.sequences())?;
     input.check(groups, config)?;
     out.fill(R::zero());
     let lone = precision.rounded(1.0 + config.epsilon);
-    // no sequences, no chunks of them
+    // a chunk size of 0 would panic; without sequences there is nothing to split
     for (scores, &weight) in input.sources.chunks(groups.sequences().max(1)).zip(input.weights) {
         let weight = precision.rounded(weight);
         group_moments(groups, scores, scratch);
@@ -105,25 +105,31 @@ fn weighted_sum<R: Real>(
 
 /// The conventions of [`gdpo`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GdpoConfig {
-    /// How each source is compared within its prompt; default that of [`group_relative`](super::group_relative).
+    /// How each source is normalised within its prompt; default as in [`group_relative`](super::group_relative).
     pub group: GroupConfig,
-    /// How the weights of the sources and the divisor `1 + ε` of a lone score are rounded; default not at all.
+    /// How the weights of the sources and the divisor `1 + ε` of a lone score are rounded; by default they are not.
     pub factors: FactorPrecision,
-    /// How the tokens are whitened; default that of [`whiten`](super::whiten).
+    /// How the tokens are whitened; default as in [`whiten`](super::whiten).
     pub whiten: WhitenConfig,
 }
 
-/// What [`gdpo`] works with; the content before a call does not matter.
+/// Working memory of [`gdpo`]; the content before a call does not matter.
 #[derive(Debug)]
 pub struct GdpoScratch<'a, R> {
-    /// One per group.
+    /// [`group_scratch_len`](crate::group_scratch_len) entries.
     pub moments: &'a mut [Moments],
-    /// One per sequence.
+    /// [`gdpo_scratch_len`] entries.
     pub scores: &'a mut [R],
 }
 
-/// [`decoupled_scores`] laid on the tokens and whitened over all of them (GDPO).
+/// Entries of [`GdpoScratch::scores`]: one per sequence.
+pub const fn gdpo_scratch_len(groups: &Groups<'_>) -> usize {
+    groups.sequences()
+}
+
+/// [`decoupled_scores`] copied to the tokens and whitened over all of them (GDPO).
 ///
 /// ```text
 /// a_i = Σ_k w_k grpo(s_k)_i        A[i, t] = (a_i − μ) / √(σ² + ε)        μ, σ² over all kept tokens
@@ -133,12 +139,12 @@ pub struct GdpoScratch<'a, R> {
 ///
 /// **Mask.** Dropped slots enter neither μ nor σ² and get 0.
 ///
-/// **Errors.** Those of [`decoupled_scores`] and [`whiten`](super::whiten); [`Error::Length`] if `groups`, `out` or a scratch slice does
-/// not fit `batch`.
+/// **Errors.** Those of [`decoupled_scores`] and [`whiten`](super::whiten); [`Error::Length`] if `groups`, `out` or a
+/// scratch slice does not fit `batch`.
 ///
 /// **Reference.** Liu et al. 2026, arXiv:2601.05242. verl 0.9.1: [`Singleton::Raw`](super::Singleton::Raw),
-/// [`Divisor::CountPlusEpsilon`](crate::Divisor::CountPlusEpsilon), [`FactorPrecision::Single`]; it keeps named sources in single
-/// precision too.
+/// [`Divisor::CountPlusEpsilon`](crate::Divisor::CountPlusEpsilon), [`FactorPrecision::Single`]; it keeps named sources
+/// in single precision too.
 ///
 /// # Example
 ///
@@ -167,8 +173,8 @@ pub fn gdpo<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_sequences(batch, groups)?;
-    check_len("moments", scratch.moments, groups.count())?;
-    check_len("scores", scratch.scores, groups.sequences())?;
+    check_len("moments", scratch.moments, group_scratch_len(groups))?;
+    check_len("scores", scratch.scores, gdpo_scratch_len(groups))?;
     check_len("out", out, batch.tokens())?;
     check_whiten(batch, &config.whiten)?;
     weighted_sum(groups, input, &config.group, config.factors, scratch.moments, scratch.scores)?;
@@ -180,7 +186,7 @@ pub fn gdpo<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::{advantage::Singleton, Divisor};
 
     fn verl(ids: &[u32], input: GdpoInput<'_, f64>) -> Result<[f64; 20]> {
@@ -213,7 +219,7 @@ mod tests {
         let out = verl(&PAIRS, GdpoInput { sources: &sources, weights: &[1.0, 0.3] }).unwrap();
         let expected = on_tokens([0.7888078133731836, -1.1832142387553175, -1.1832193727056857, 0.7888128897823877]);
         for (a, b) in out.iter().zip(expected) {
-            assert!((a - b).abs() < 1e-7);
+            approx::assert_abs_diff_eq!(*a, b, epsilon = 1e-7);
         }
     }
 

@@ -1,19 +1,22 @@
 use crate::{
     error::{check_count, check_len, check_not_negative, Result},
-    groups::Groups,
+    groups::{group_scratch_len, Groups},
     layout::Batch,
     math::sqrt,
     real::Real,
     statistics::{Divisor, Moments, Spread},
 };
 
-/// What the only sample of a prompt gets, having nobody to be compared with.
+/// The advantage of the only sample of a prompt, which has no other sample to compare with.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Singleton {
     /// 0: no comparison, no signal. TRL 1.16; verl's `rloo_vectorized`.
     #[default]
     Zero,
-    /// Its score, as if mean were 0 and deviation 1 (divided by `1 + ε` in single precision where GRPO scales). verl 0.9.1.
+    /// Its score, as if mean were 0 and deviation 1 (divided by `1 + ε` in single precision where GRPO scales). verl
+    /// 0.9.1.
     Raw,
     /// NaN: the sample deviation of one score. OpenRLHF 0.11.
     Undefined,
@@ -21,7 +24,6 @@ pub enum Singleton {
 
 impl Singleton {
     /// The advantage of a lone score that is not divided.
-    #[inline]
     pub(super) fn alone(self, score: f64) -> f64 {
         match self {
             Self::Zero => 0.0,
@@ -32,7 +34,9 @@ impl Singleton {
 }
 
 /// What group advantages are divided by.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GroupScale {
     /// Divided by the standard deviation of the group (GRPO).
     #[default]
@@ -45,8 +49,9 @@ pub enum GroupScale {
 
 /// The conventions of [`group_relative`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GroupConfig {
-    /// What to divide by; default the group's spread.
+    /// What to divide by; default the group's standard deviation.
     pub scale: GroupScale,
     /// Variance divided by `n − 1` (default) or `n`.
     pub spread: Spread,
@@ -64,6 +69,7 @@ impl Default for GroupConfig {
 
 /// The conventions of [`leave_one_out`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct LeaveOneOutConfig {
     /// What a group of one gets; default 0.
     pub singleton: Singleton,
@@ -77,17 +83,19 @@ pub struct LeaveOneOutConfig {
 ///
 /// A group of equal scores gives zeros.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens,
-/// [`sequence_sums`](super::sequence_sums) makes scores of token rewards.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens,
+/// [`sequence_sums`](super::sequence_sums) turns token rewards into scores.
 ///
-/// **Mask.** None: sequences, not tokens. Leave a sequence out by leaving it out of `groups` and `scores`.
+/// **Mask.** None: sequences, not tokens. To exclude a sequence, leave it out of `groups` and `scores`.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or
-/// `scratch` not one per group; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` does not have one entry per sequence of
+/// `groups`, or `scratch` does not have [`group_scratch_len`](crate::group_scratch_len) entries;
+/// [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
 ///
-/// **Reference.** Shao et al. 2024, arXiv:2402.03300, §4.1.2; Dr. GRPO: Liu et al. 2025, arXiv:2503.20783. All divide by the sample
-/// deviation; ε is 1e-6 in verl 0.9.1 (`Singleton::Raw`), 1e-4 in TRL 1.16 (`Zero`), 1e-9 in OpenRLHF 0.11 (`Undefined`). TRL's
-/// `scale_rewards` is `StandardDeviation` ("group"), [`GroupScale::BatchDeviation`] ("batch") or `Unit` ("none").
+/// **Reference.** Shao et al. 2024, arXiv:2402.03300, §4.1.2; Dr. GRPO: Liu et al. 2025, arXiv:2503.20783. All divide
+/// by the sample deviation; ε is 1e-6 in verl 0.9.1 (`Singleton::Raw`), 1e-4 in TRL 1.16 (`Zero`), 1e-9 in OpenRLHF
+/// 0.11 (`Undefined`). TRL's `scale_rewards` is `StandardDeviation` ("group"), [`GroupScale::BatchDeviation`] ("batch")
+/// or `Unit` ("none").
 ///
 /// # Example
 ///
@@ -112,7 +120,7 @@ pub fn group_relative<R: Real>(
     check_not_negative("epsilon", config.epsilon)?;
     group_moments(groups, scores, scratch);
     let batch_deviation = batch_deviation(scratch, config.scale, config.spread)?;
-    // verl keeps the deviation of 1 in single precision whatever the scores' type, and adds ε there
+    // verl keeps the deviation of 1 in single precision regardless of the type of the scores, and adds ε there
     let lone = f64::from((1.0 + config.epsilon) as f32);
     for ((group, &score), out) in groups.ids().zip(scores).zip(out) {
         *out = R::narrow(relative(score.widen(), &scratch[group], config, lone, batch_deviation)?);
@@ -120,7 +128,7 @@ pub fn group_relative<R: Real>(
     Ok(())
 }
 
-/// One score against its group; `lone` divides a raw score on its own.
+/// The advantage of one score in its group; `lone` divides the raw score of a group of one.
 pub(super) fn relative(
     score: f64,
     moments: &Moments,
@@ -149,7 +157,7 @@ pub(super) fn relative(
     })
 }
 
-/// The deviation of all scores, where it is asked for; 0 of too few.
+/// The deviation of all scores if `scale` needs it, else 0; 0 also if there are too few scores.
 pub(super) fn batch_deviation(groups: &[Moments], scale: GroupScale, spread: Spread) -> Result<f64> {
     if scale != GroupScale::BatchDeviation {
         return Ok(0.0);
@@ -170,7 +178,7 @@ pub(super) fn merged(groups: &[Moments]) -> Moments {
     all
 }
 
-/// Each score against the mean of the prompt's other samples (RLOO).
+/// Each score minus the mean of the prompt's other samples (RLOO).
 ///
 /// ```text
 /// A_i = s_i − mean_{j≠i} s_j = (s_i − mean_j s_j) · K / (K − 1)        K samples of i's prompt
@@ -180,8 +188,8 @@ pub(super) fn merged(groups: &[Moments]) -> Moments {
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or
-/// `scratch` not one per group.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` does not have one entry per sequence of
+/// `groups`, or `scratch` does not have [`group_scratch_len`](crate::group_scratch_len) entries.
 ///
 /// **Reference.** Ahmadian et al. 2024, arXiv:2402.14740, eq. 8. A group of one: verl 0.9.1 `rloo` is `Raw`, its
 /// `rloo_vectorized` and TRL 1.16 are `Zero`, OpenRLHF 0.11 is `Undefined`.
@@ -218,14 +226,14 @@ pub fn leave_one_out<R: Real>(
     Ok(())
 }
 
-/// Refuses groups that are not of the batch's sequences.
+/// Rejects groups whose number of sequences is not that of the batch.
 pub(super) fn check_sequences(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
     check_count("groups", groups.sequences(), batch.sequences())
 }
 
 pub(super) fn check_groups<R>(groups: &Groups<'_>, scores: &[R], scratch: &[Moments], out: &[R]) -> Result<()> {
     check_len("scores", scores, groups.sequences())?;
-    check_len("scratch", scratch, groups.count())?;
+    check_len("scratch", scratch, group_scratch_len(groups))?;
     check_len("out", out, groups.sequences())
 }
 
@@ -239,7 +247,7 @@ pub(super) fn group_moments<R: Real>(groups: &Groups<'_>, scores: &[R], scratch:
     for moments in scratch.iter_mut().filter(|moments| moments.count > 0) {
         moments.mean /= moments.count as f64;
     }
-    // the rounding error of the first mean, added back: matters for groups that are nearly tied
+    // adds back the rounding error of the first mean, which matters for nearly tied groups
     for (group, &score) in groups.ids().zip(scores) {
         scratch[group].m2 += score.widen() - scratch[group].mean;
     }

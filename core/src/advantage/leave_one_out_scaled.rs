@@ -9,6 +9,7 @@ use crate::{
 
 /// The conventions of [`leave_one_out_scaled`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct LeaveOneOutScaledConfig {
     /// The small number ε ≥ 0 added to the deviation; default 1e-6.
     pub epsilon: f64,
@@ -20,7 +21,7 @@ impl Default for LeaveOneOutScaledConfig {
     }
 }
 
-/// Each score against mean *and* spread of the prompt's other samples.
+/// Each score relative to the mean *and* the spread of the prompt's other samples.
 ///
 /// ```text
 /// A_i = (s_i − b_i) / (σ_i + ε)    b_i, σ_i: mean and sample deviation of the prompt's other samples
@@ -29,15 +30,16 @@ impl Default for LeaveOneOutScaledConfig {
 ///
 /// A group of one gets 0.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or `scratch` not
-/// one per group; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` does not have one entry per sequence of
+/// `groups`, or `scratch` does not have [`group_scratch_len`](crate::group_scratch_len) entries;
+/// [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
 ///
-/// **Reference.** NeMo-RL (2026-08) `calculate_baseline_and_std_per_prompt` with its default leave-one-out baseline; without, it is
-/// [`group_relative`](super::group_relative).
+/// **Reference.** NeMo-RL (2026-08) `calculate_baseline_and_std_per_prompt` with its default leave-one-out baseline;
+/// without that baseline it is [`group_relative`](super::group_relative).
 ///
 /// # Example
 ///
@@ -76,23 +78,23 @@ pub fn leave_one_out_scaled<R: Real>(
             0.0
         } else {
             let mut rest = moments.m2 - distance * centred;
-            // nearly all of the spread was this score's own: what the subtraction left is rounding, and must not be divided by.
-            // At most one score of a group is that far out, so that looking at the others again stays cheap.
+            // This score caused nearly all of the spread: the subtraction leaves only rounding errors, which must not
+            // be a divisor. At most one score of a group is that far out, so recomputing from the others stays cheap.
             if moments.m2 > 0.0 && rest < moments.m2 * CANCELLED {
                 rest = spread_of_others(groups, scores, sequence, group);
             }
             sqrt(rest / (size - 2.0))
         };
-        // NaN is not 0: it passes through
+        // NaN is not equal to 0, so it propagates
         *out = R::narrow(if deviation == 0.0 { centred } else { centred / (deviation + config.epsilon) });
     }
     Ok(())
 }
 
-/// Share of a group's spread below which the difference of two spreads has lost 20 of its 52 bits.
+/// If the remaining share of a group's spread is below this, the subtraction has lost 20 of its 52 bits.
 const CANCELLED: f64 = 1.0 / 1048576.0;
 
-/// The sum of squared deviations of a group without one sequence, exactly 0 where the others are equal.
+/// The sum of squared deviations of a group without one sequence; exactly 0 if the others are equal.
 fn spread_of_others<R: Real>(groups: &Groups<'_>, scores: &[R], without: usize, group: usize) -> f64 {
     let others = || {
         let members = groups.ids().zip(scores).enumerate();
@@ -115,7 +117,7 @@ fn spread_of_others<R: Real>(groups: &Groups<'_>, scores: &[R], without: usize, 
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::assert_close, *};
+    use super::{super::fixture::assert_close, *};
 
     fn run(scores: &[f64]) -> Vec<f64> {
         let groups = vec![0; scores.len()];
@@ -145,7 +147,7 @@ mod tests {
                 let mut scores = vec![rest; size];
                 scores[size / 2] = odd;
                 let out = run(&scores);
-                assert!((out[size / 2] - (odd - rest)).abs() < 1e-9 * (odd - rest).abs(), "{odd} {rest} {size}");
+                assert!(approx::relative_eq!(out[size / 2], odd - rest, max_relative = 1e-9), "{odd} {rest} {size}");
             }
         }
         assert_close(&run(&[1.0, 3.0]), &[-2.0, 2.0]);

@@ -10,7 +10,9 @@ use crate::{
 };
 
 /// What keeps a division by the mean score finite.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MeanDivisor {
     /// `mean + ε`. SkyRL (2026-08).
     #[default]
@@ -19,10 +21,11 @@ pub enum MeanDivisor {
     IfPositive,
 }
 
-/// The conventions of [`max_rl`]; the default is SkyRL's rule but for groups of one.
+/// The conventions of [`max_rl`]; the default is SkyRL's rule except for groups of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct MaxRlConfig {
-    /// How the mean divides; default with ε.
+    /// How the mean is used as a divisor; default with ε.
     pub divisor: MeanDivisor,
     /// The small number ε ≥ 0; default 1e-6. [`MeanDivisor::IfPositive`] does not use it.
     pub epsilon: f64,
@@ -36,7 +39,7 @@ impl Default for MaxRlConfig {
     }
 }
 
-/// Scores against their prompt's mean, in units of it: rare successes count most (MaxRL).
+/// Scores minus their prompt's mean, divided by that mean: rare successes count most (MaxRL).
 ///
 /// ```text
 /// A_i = (s_i − mean_j s_j) / (mean_j s_j + ε)        j over the samples of i's prompt
@@ -44,15 +47,16 @@ impl Default for MaxRlConfig {
 ///
 /// With scores of 0 and 1 and a share p of successes: `(1 − p) / p` for a success, −1 for a failure.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or `scratch` not
-/// one per group; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` does not have one entry per sequence of
+/// `groups`, or `scratch` does not have [`group_scratch_len`](crate::group_scratch_len) entries;
+/// [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
 ///
-/// **Reference.** Tajwar et al. 2026, arXiv:2602.02710. SkyRL (2026-08): `PlusEpsilon` with [`Singleton::Raw`]; prime-rl (2026-08):
-/// `IfPositive` with [`Singleton::Zero`].
+/// **Reference.** Tajwar et al. 2026, arXiv:2602.02710. SkyRL (2026-08): `PlusEpsilon` with [`Singleton::Raw`];
+/// prime-rl (2026-08): `IfPositive` with [`Singleton::Zero`].
 ///
 /// # Example
 ///
@@ -97,7 +101,7 @@ pub fn max_rl<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
 
     fn run(ids: &[u32], config: &MaxRlConfig) -> [f64; 4] {
         let groups = Groups::from_ids(ids).unwrap();

@@ -8,40 +8,45 @@ use crate::{
     statistics::{Moments, Spread},
 };
 
-/// Over which scores a statistic is taken.
+/// The scores that a statistic is computed over.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Level {
-    /// All of the batch.
+    /// All scores of the batch.
     Batch,
-    /// The samples of the same prompt.
+    /// The scores of the same prompt.
     #[default]
     Group,
-    /// None: no mean is taken away, nothing is divided.
+    /// None: no mean is subtracted, or nothing is divided.
     Off,
 }
 
 /// Whether a score counts in the mean it is compared with.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Own {
     /// Yes.
     #[default]
     Included,
-    /// No: leave-one-out; a score on its own is compared with 0.
+    /// No: leave-one-out; a score without others is compared with 0.
     LeftOut,
 }
 
 /// The conventions of [`normalize_scores`]; the default is GRPO's rule with AReaL's ε.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct NormalizeConfig {
-    /// Whose mean is taken away; default the group's.
+    /// Which mean is subtracted; default the group's.
     pub mean: Level,
     /// Whether a score counts in its own mean; default yes.
     pub own: Own,
-    /// Whose deviation divides; default the group's.
+    /// Which deviation to divide by; default the group's.
     pub deviation: Level,
     /// Variance divided by `n − 1` (default) or `n`.
     pub spread: Spread,
-    /// The small number ε ≥ 0 added to the deviation; default 1e-5. Without a deviation it is not used.
+    /// The small number ε ≥ 0 added to the deviation; default 1e-5. Not used if there is no deviation.
     pub epsilon: f64,
 }
 
@@ -58,19 +63,20 @@ impl Default for NormalizeConfig {
 /// A_i = c_i / (√(Σ_j c_j² / d) + ε)      j over batch or group; d = n − 1 or n; without a deviation A = c
 /// ```
 ///
-/// The deviation is that of the `c`, around 0: with a leave-one-out mean or none, it is larger than that of the scores. A single score
-/// has deviation 1 where `d = n − 1`.
+/// The deviation is that of `c` around 0: with a leave-one-out mean or none, it is larger than that of the scores. A
+/// single score has deviation 1 where `d = n − 1`.
 ///
-/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) lays them on the tokens.
+/// **Alignment.** One entry per sequence, in and out; [`broadcast`](super::broadcast) copies them to the tokens.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` has not one entry per sequence of `groups`, or `scratch` not
-/// one per group; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `scores` or `out` does not have one entry per sequence of
+/// `groups`, or `scratch` does not have [`group_scratch_len`](crate::group_scratch_len) entries;
+/// [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
 ///
-/// **Reference.** AReaL (2026-08) `Normalization` of rewards: `mean_level`, `mean_leave1out`, `std_level`, `std_unbiased`, `eps`; its
-/// groups are contiguous and of one size. Batch and batch with ε = 1e-4 is the last step of TRL 1.16 `normalize_then_sum`; batch mean
-/// without deviation is OpenRLHF 0.11 `flash_reinforce`.
+/// **Reference.** AReaL (2026-08) `Normalization` of rewards: `mean_level`, `mean_leave1out`, `std_level`,
+/// `std_unbiased`, `eps`; its groups are contiguous and of one size. Batch and batch with ε = 1e-4 is the last step of
+/// TRL 1.16 `normalize_then_sum`; batch mean without deviation is OpenRLHF 0.11 `flash_reinforce`.
 ///
 /// # Example
 ///
@@ -143,7 +149,7 @@ pub fn normalize_scores<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::advantage::{group_relative, leave_one_out, GroupConfig, LeaveOneOutConfig};
 
     fn run(ids: &[u32], config: &NormalizeConfig) -> [f64; 4] {
@@ -177,7 +183,7 @@ mod tests {
         };
         let root = sqrt((1.0 + 0.5625 + 1.0 + 4.0) / 4.0);
         assert_close(&run(&PAIRS, &config), &SCORES.map(|score| score / root));
-        // left out of the batch: centred scores are 4/3 of the plain ones
+        // leave-one-out over the batch: centred scores are 4/3 of the plain ones
         let config = NormalizeConfig { mean: Level::Batch, own: Own::LeftOut, epsilon: 0.0, ..Default::default() };
         let centred = SCORES.map(|score| (score - 0.6875) * 4.0 / 3.0);
         let pair = |a: f64, b: f64| sqrt(a * a + b * b);

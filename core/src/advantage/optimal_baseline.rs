@@ -1,20 +1,25 @@
-use super::{group::check_sequences, returns::row_returns, Across, TopTwo, WeightedSum};
+use super::{group::check_sequences, returns::write_returns, ReturnsConfig, TopTwo, WeightedSum};
 use crate::{
     error::{check_len, check_not_negative, checked_size, Result},
-    groups::Groups,
+    groups::{group_scratch_len, Groups},
     layout::Batch,
     math::exp,
     real::Real,
 };
 
-/// What the longest answer of a prompt is compared with where all the others have ended.
+#[cfg(test)]
+mod tests;
+
+/// The baseline of the longest answer of a prompt in the slots where all other answers have ended.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ZeroTail {
     /// Nothing: the baseline is 0 from the second longest answer's length on, if one answer is longer than all others.
     /// verl 0.9.1 (`handle_zero_tail`, its default).
     #[default]
     NoBaseline,
-    /// Its own return, which leaves next to nothing of the advantage. verl's default until January 2026.
+    /// Its own return, which makes the advantage nearly 0. verl's default until January 2026.
     OwnReturn,
 }
 
@@ -23,18 +28,26 @@ pub enum ZeroTail {
 pub struct OptimalBaselineInput<'a, R> {
     /// Token rewards, action-aligned.
     pub rewards: &'a [R],
-    /// Log-probabilities of the tokens under the policy that is trained, before the update; action-aligned.
+    /// Log-probabilities of the tokens under the trained policy, before the update; action-aligned.
     pub old_log_probs: &'a [R],
     /// `Σ_v π(v)²` of the distribution each token was drawn from, action-aligned.
     pub sum_pi_squared: &'a [R],
-    /// Importance weights of the tokens, action-aligned; none where the sampler is the policy.
+    /// Importance weights of the tokens, action-aligned; `None` if the sampler is the policy.
     pub is_weights: Option<&'a [R]>,
+}
+
+impl<'a, R> OptimalBaselineInput<'a, R> {
+    /// The sampler is the policy: no importance weights.
+    pub const fn new(rewards: &'a [R], old_log_probs: &'a [R], sum_pi_squared: &'a [R]) -> Self {
+        Self { rewards, old_log_probs, sum_pi_squared, is_weights: None }
+    }
 }
 
 /// The conventions of [`optimal_token_baseline`] and [`tir_optimal_token_baseline`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct OptimalBaselineConfig {
-    /// What the tail of the longest answer is compared with; default nothing.
+    /// The baseline in the tail of the longest answer; default none.
     pub zero_tail: ZeroTail,
     /// The small number ε ≥ 0 added to the weights of each column; default 1e-8.
     pub epsilon: f64,
@@ -46,12 +59,12 @@ impl Default for OptimalBaselineConfig {
     }
 }
 
-/// What the optimal token baselines work with; the content before a call does not matter.
+/// Working memory of the optimal token baselines; the content before a call does not matter.
 #[derive(Debug)]
 pub struct OptimalBaselineScratch<'a> {
-    /// [`optimal_baseline_columns`] entries.
+    /// [`optimal_baseline_scratch_len`] entries.
     pub columns: &'a mut [WeightedSum],
-    /// One per group.
+    /// [`group_scratch_len`](crate::group_scratch_len) entries.
     pub lengths: &'a mut [TopTwo],
 }
 
@@ -68,8 +81,8 @@ pub struct OptimalBaselineOutput<'a, R> {
 ///
 /// # Errors
 ///
-/// [`Error::Overflow`](crate::Error::Overflow) if that does not fit into a machine word.
-pub fn optimal_baseline_columns(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<usize> {
+/// [`Error::Overflow`](crate::Error::Overflow) if that does not fit into a `usize`.
+pub fn optimal_baseline_scratch_len(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<usize> {
     checked_size("groups × longest sequence", groups.count(), longest(batch))
 }
 
@@ -77,25 +90,26 @@ fn longest(batch: &Batch<'_>) -> usize {
     batch.rows().map(|row| row.keep.len()).max().unwrap_or(0)
 }
 
-/// A baseline of its own for every column: the return that other answers had at that place, weighted by how much their
-/// gradients move so far.
+/// A separate baseline for every column: the mean return of the prompt's answers at that position, weighted by the size
+/// of their accumulated gradients.
 ///
 /// ```text
 /// s_t = (1 − 2 e^{log π_t} + Σ_v π(v)²) w_t²        C_t = s_0 + … + s_t        G_t = r_t + G_{t+1}
 /// b_t = Σ_j G_{j,t} C_{j,t} / (Σ_j C_{j,t} + ε)      A_t = G_t − b_t            j over the prompt's samples that keep slot t
 /// ```
 ///
-/// `w` are the importance weights, 1 without. A group of one has no baseline: `A = G`.
+/// `w` are the importance weights, 1 if there are none. A group of one has no baseline: `A = G`.
 ///
-/// **Alignment.** `returns` is state-aligned, all other token slices action-aligned. Columns are *slots*: the `t`-th slot of each sequence.
+/// **Alignment.** `returns` is state-aligned, all other token slices action-aligned. Columns are *slots*: the `t`-th
+/// slot of each sequence.
 ///
-/// **Mask.** Dropped slots are never read, add nothing to a column, and get 0. With [`ZeroTail::NoBaseline`] the tail begins at the slot
-/// whose index is the second largest number of *kept* tokens.
+/// **Mask.** Dropped slots are never read, do not contribute to a column, and get 0. With [`ZeroTail::NoBaseline`] the
+/// tail begins at the slot whose index is the second largest number of *kept* tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or `groups` does not fit `batch`, or a scratch slice has not its
-/// length; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or `groups` does not fit `batch`, or a scratch slice
+/// does not have its length; [`Error::Config`](crate::Error::Config) if ε is negative or not finite.
 ///
-/// **Reference.** verl 0.9.1 `optimal_token_baseline`; its returns carry on in dropped slots, here they are 0.
+/// **Reference.** verl 0.9.1 `optimal_token_baseline`; its returns continue through dropped slots, here they are 0.
 ///
 /// # Example
 ///
@@ -106,16 +120,15 @@ fn longest(batch: &Batch<'_>) -> usize {
 /// let groups = Groups::contiguous(&[2])?;
 /// let (mut columns, mut lengths) = ([WeightedSum::default(); 2], [TopTwo::default(); 1]);
 /// let (mut advantages, mut returns) = ([9.0; 4], [9.0; 4]);
-/// assert_eq!(optimal_baseline_columns(&batch, &groups)?, 2);
+/// assert_eq!(optimal_baseline_scratch_len(&batch, &groups)?, 2);
 /// optimal_token_baseline(
 ///     &batch,
 ///     &groups,
-///     OptimalBaselineInput {
-///         rewards: &[0.0, 1.0, 0.0, f64::NAN],
-///         old_log_probs: &[0.0, 0.0, 0.0, f64::NAN],
-///         sum_pi_squared: &[2.0, 2.0, 4.0, f64::NAN],
-///         is_weights: None,
-///     },
+///     OptimalBaselineInput::new(
+///         &[0.0, 1.0, 0.0, f64::NAN],
+///         &[0.0, 0.0, 0.0, f64::NAN],
+///         &[2.0, 2.0, 4.0, f64::NAN],
+///     ),
 ///     &OptimalBaselineConfig { epsilon: 0.0, ..Default::default() },
 ///     OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths },
 ///     OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns },
@@ -135,13 +148,14 @@ pub fn optimal_token_baseline<R: Real>(
     evaluate(batch, groups, input, config, scratch, output, Column::Slot)
 }
 
-/// [`optimal_token_baseline`] for answers with tool calls in them: columns count the kept tokens only.
+/// [`optimal_token_baseline`] for answers that contain tool calls: columns count only kept tokens.
 ///
 /// ```text
 /// as optimal_token_baseline, with column k = the k-th kept token of each sequence
 /// ```
 ///
-/// Without dropped slots between kept ones the two are equal, but for samples without any kept token: here they are no members.
+/// Without dropped slots between kept ones the two are equal, except that here samples without any kept token do not
+/// count as members of their group.
 ///
 /// **Alignment.** `returns` is state-aligned, all other token slices action-aligned.
 ///
@@ -163,12 +177,11 @@ pub fn optimal_token_baseline<R: Real>(
 /// tir_optimal_token_baseline(
 ///     &batch,
 ///     &groups,
-///     OptimalBaselineInput {
-///         rewards: &[0.0, 1.0, f64::NAN, 0.0],
-///         old_log_probs: &[0.0, 0.0, f64::NAN, 0.0],
-///         sum_pi_squared: &[2.0, 2.0, f64::NAN, 4.0],
-///         is_weights: None,
-///     },
+///     OptimalBaselineInput::new(
+///         &[0.0, 1.0, f64::NAN, 0.0],
+///         &[0.0, 0.0, f64::NAN, 0.0],
+///         &[2.0, 2.0, f64::NAN, 4.0],
+///     ),
 ///     &OptimalBaselineConfig { epsilon: 0.0, ..Default::default() },
 ///     OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths },
 ///     OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns },
@@ -187,12 +200,12 @@ pub fn tir_optimal_token_baseline<R: Real>(
     evaluate(batch, groups, input, config, scratch, output, Column::Kept)
 }
 
-/// What makes tokens of different answers comparable.
+/// Which tokens of different answers share a baseline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
-    /// The same slot.
+    /// Those in the same slot.
     Slot,
-    /// The same number of kept tokens before them.
+    /// Those with the same number of kept tokens before them.
     Kept,
 }
 
@@ -213,15 +226,15 @@ fn evaluate<R: Real>(
     if let Some(weights) = input.is_weights {
         check_len("is_weights", weights, batch.tokens())?;
     }
-    check_len("columns", scratch.columns, optimal_baseline_columns(batch, groups)?)?;
-    check_len("lengths", scratch.lengths, groups.count())?;
+    check_len("columns", scratch.columns, optimal_baseline_scratch_len(batch, groups)?)?;
+    check_len("lengths", scratch.lengths, group_scratch_len(groups))?;
     check_len("advantages", output.advantages, batch.tokens())?;
     check_len("returns", output.returns, batch.tokens())?;
     check_not_negative("epsilon", config.epsilon)?;
+    write_returns(batch, input.rewards, |_| R::zero(), &ReturnsConfig::default(), output.returns);
     scratch.columns.fill(WeightedSum::default());
     scratch.lengths.fill(TopTwo::default());
     for (sequence, (row, group)) in batch.rows().zip(groups.ids()).enumerate() {
-        row_returns(&row, input.rewards, R::zero(), R::one(), Across::StepOver, output.returns);
         let returns = row.of(output.returns);
         let (log_probs, squares) = (row.of(input.old_log_probs), row.of(input.sum_pi_squared));
         let weights = input.is_weights.map(|weights| row.of(weights));

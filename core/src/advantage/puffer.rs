@@ -5,10 +5,12 @@ use crate::{
     real::Real,
 };
 
-/// What the capped ratio weighs in [`puffer_advantage`].
+/// What the capped ratio multiplies in [`puffer_advantage`].
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PufferVariant {
-    /// The whole surprise, as in V-trace. PufferLib 3.
+    /// The whole TD error, as in V-trace. PufferLib 3.
     #[default]
     V3,
     /// The reward only. PufferLib 4.
@@ -30,16 +32,19 @@ pub struct PufferInput<'a, R> {
 
 /// How [`puffer_advantage`] discounts and clips.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct PufferConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
     /// Decay λ of the trace, in `[0, 1]`; default 1.
     pub lambda: f64,
-    /// Cap ρ̄ of the ratio in the surprise. Positive or ∞; default 1.
+    /// Cap ρ̄ of the ratio in the TD error. Positive or ∞; default 1.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub rho_bar: f64,
     /// Cap c̄ of the ratio in the trace. Positive or ∞; default 1.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub c_bar: f64,
-    /// What the ratio weighs; default [`PufferVariant::V3`].
+    /// What the ratio multiplies; default [`PufferVariant::V3`].
     pub variant: PufferVariant,
 }
 
@@ -60,15 +65,17 @@ impl Default for PufferConfig {
 ///
 /// Ratios of 1 give GAE; λ = 1 gives the error of V-trace.
 ///
-/// **Alignment.** `values` is state-aligned, the other token slices and `out` action-aligned; `bootstrap` has one entry per sequence.
+/// **Alignment.** `values` is state-aligned, the other token slices and `out` action-aligned; `bootstrap` has one entry
+/// per sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0; `t + 1` is the next *kept* token.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ or λ
-/// is outside `[0, 1]` or a cap is not positive.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ or λ is outside `[0, 1]` or a cap is not positive.
 ///
-/// **Reference.** PufferLib's `puff_advantage`. It keeps reward and end flag of step `t` in slot `t + 1`, lets a row run through several
-/// episodes, and leaves the last slot 0; here every episode is a sequence, and the value in that last slot is `bootstrap`.
+/// **Reference.** PufferLib's `puff_advantage`. It stores reward and end flag of step `t` in slot `t + 1`, allows
+/// several episodes in one row, and leaves the last slot 0; here every episode is a sequence, and the value in that last
+/// slot is `bootstrap`.
 ///
 /// # Example
 ///
@@ -129,7 +136,7 @@ pub fn puffer_advantage<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::{advantage::*, math::exp};
 
     #[test]
@@ -163,7 +170,7 @@ mod tests {
         let config = VtraceConfig { gamma: 0.9, lambda: 0.8, rho_bar: 1.1, ..Default::default() };
         vtrace(&batch(), input, &config, VtraceOutput { targets: &mut targets, advantages: &mut advantages }).unwrap();
         for (error, (target, value)) in out.iter().zip(targets.iter().zip(VALUES)) {
-            assert!(value.is_nan() && *error == 0.0 || (error + value - target).abs() < 1e-14);
+            assert!(value.is_nan() && *error == 0.0 || approx::abs_diff_eq!(error + value, *target, epsilon = 1e-14));
         }
     }
 }

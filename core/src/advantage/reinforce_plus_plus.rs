@@ -1,12 +1,12 @@
 use super::{
     group::{check_sequences, group_moments},
-    returns::row_returns,
+    returns::write_returns,
     whiten::{check_whiten, whiten_in_place},
-    Across, ReturnsInput, Singleton, WhitenConfig,
+    Across, ReturnsConfig, ReturnsInput, Singleton, WhitenConfig,
 };
 use crate::{
     error::{check_len, check_unit, Result},
-    groups::Groups,
+    groups::{group_scratch_len, Groups},
     layout::Batch,
     real::Real,
     statistics::Moments,
@@ -14,12 +14,13 @@ use crate::{
 
 /// The conventions of [`reinforce_plus_plus`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ReinforcePlusPlusConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
-    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    /// How a dropped token between two kept ones is treated; default [`Across::StepOver`].
     pub across: Across,
-    /// How the returns are whitened; default that of [`whiten`](super::whiten).
+    /// How the returns are whitened; default as in [`whiten`](super::whiten).
     pub whiten: WhitenConfig,
 }
 
@@ -38,7 +39,7 @@ pub struct ReinforcePlusPlusOutput<'a, R> {
     pub returns: &'a mut [R],
 }
 
-/// What followed each token, compared with what followed all tokens of the batch (REINFORCE++).
+/// The return of each token relative to the returns of all tokens of the batch (REINFORCE++).
 ///
 /// ```text
 /// G_t = r_t + γ G_{t+1}        A_t = (G_t − μ) / √(σ² + ε)        μ, σ² over all kept tokens of the batch
@@ -46,15 +47,17 @@ pub struct ReinforcePlusPlusOutput<'a, R> {
 ///
 /// No critic and no groups; the KL penalty of the paper belongs to the rewards.
 ///
-/// **Alignment.** `rewards` and `advantages` are action-aligned, `returns` state-aligned; `bootstrap` has one entry per sequence.
+/// **Alignment.** `rewards` and `advantages` are action-aligned, `returns` state-aligned; `bootstrap` has one entry per
+/// sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0; `t + 1` as in [`discounted_returns`](super::discounted_returns).
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ is
-/// outside `[0, 1]`; the errors of [`whiten`](super::whiten).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ is outside `[0, 1]`; the errors of [`whiten`](super::whiten).
 ///
-/// **Reference.** Hu 2025, arXiv:2501.03262. verl 0.9.1: `StepOver`, [`Divisor::CountPlusEpsilon`](crate::Divisor::CountPlusEpsilon),
-/// bootstrap 0. OpenRLHF 0.11 `reinforce`: `ZeroStep`, `Population`, `FloorVariance`.
+/// **Reference.** Hu 2025, arXiv:2501.03262. verl 0.9.1: `StepOver`,
+/// [`Divisor::CountPlusEpsilon`](crate::Divisor::CountPlusEpsilon), bootstrap 0. OpenRLHF 0.11 `reinforce`: `ZeroStep`,
+/// `Population`, `FloorVariance`.
 ///
 /// # Example
 ///
@@ -86,24 +89,23 @@ pub fn reinforce_plus_plus<R: Real>(
     check_len("returns", output.returns, batch.tokens())?;
     check_unit("gamma", config.gamma)?;
     check_whiten(batch, &config.whiten)?;
-    let gamma = R::narrow(config.gamma);
-    for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
-        row_returns(&row, input.rewards, bootstrap, gamma, config.across, output.returns);
-    }
+    let discount = ReturnsConfig { gamma: config.gamma, across: config.across };
+    write_returns(batch, input.rewards, |sequence| input.bootstrap[sequence], &discount, output.returns);
     output.advantages.copy_from_slice(output.returns);
     whiten_in_place(batch, output.advantages, &config.whiten)
 }
 
 /// The conventions of [`reinforce_plus_plus_baseline`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ReinforcePlusPlusBaselineConfig {
-    /// What a group of one gets in place of its difference from the mean; default 0.
+    /// What a group of one gets instead of its difference from the mean; default 0.
     pub singleton: Singleton,
-    /// How the tokens are whitened; default that of [`whiten`](super::whiten).
+    /// How the tokens are whitened; default as in [`whiten`](super::whiten).
     pub whiten: WhitenConfig,
 }
 
-/// Scores against their prompt's mean, laid on the tokens and whitened over all of them (REINFORCE++-baseline).
+/// Scores minus their prompt's mean, copied to the tokens and whitened over all of them (REINFORCE++-baseline).
 ///
 /// ```text
 /// c[i, t] = s_i − mean_j s_j        A = (c − μ) / √(σ² + ε)        μ, σ² over all kept tokens: long answers weigh more
@@ -113,13 +115,14 @@ pub struct ReinforcePlusPlusBaselineConfig {
 ///
 /// **Mask.** Dropped slots enter neither μ nor σ² and get 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`, or `scratch` has not one entry per group; the
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`, or `scratch` does not have
+/// [`group_scratch_len`](crate::group_scratch_len) entries; the
 /// errors of [`whiten`](super::whiten).
 ///
 /// **Reference.** Hu 2025, arXiv:2501.03262. verl 0.9.1: [`Singleton::Raw`],
 /// [`Divisor::CountPlusEpsilon`](crate::Divisor::CountPlusEpsilon); its scores are sums over *all* slots. OpenRLHF 0.11
-/// `reinforce_baseline` whitens returns-to-go of the centred scores with `Population`, `FloorVariance`; without KL in the rewards that
-/// is this, with `Singleton::Zero`.
+/// `reinforce_baseline` whitens returns-to-go of the centred scores with `Population`, `FloorVariance`; without KL in
+/// the rewards the result is the same as here with `Singleton::Zero`.
 ///
 /// # Example
 ///
@@ -145,7 +148,7 @@ pub fn reinforce_plus_plus_baseline<R: Real>(
 ) -> Result<()> {
     check_sequences(batch, groups)?;
     check_len("scores", scores, batch.sequences())?;
-    check_len("scratch", scratch, groups.count())?;
+    check_len("scratch", scratch, group_scratch_len(groups))?;
     check_len("out", out, batch.tokens())?;
     check_whiten(batch, &config.whiten)?;
     group_moments(groups, scores, scratch);
@@ -159,7 +162,7 @@ pub fn reinforce_plus_plus_baseline<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::{Divisor, Layout, Mask};
 
     const VERL: WhitenConfig = WhitenConfig {

@@ -1,4 +1,4 @@
-use super::{returns::row_returns, Across};
+use super::{returns::write_returns, ReturnsConfig};
 use crate::{error::check_len, error::Result, layout::Batch, real::Real};
 
 /// What [`remax`] reads.
@@ -19,19 +19,21 @@ pub struct RemaxOutput<'a, R> {
     pub returns: &'a mut [R],
 }
 
-/// What followed each token, minus what the greedy answer to the prompt scored (ReMax).
+/// The return of each token, minus the score of the greedy answer to the same prompt (ReMax).
 ///
 /// ```text
 /// G_t = r_t + G_{t+1}        A_t = G_t − b_i
 /// ```
 ///
-/// **Alignment.** `rewards` and `advantages` are action-aligned, `returns` state-aligned; `baselines` has one entry per sequence.
+/// **Alignment.** `rewards` and `advantages` are action-aligned, `returns` state-aligned; `baselines` has one entry per
+/// sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0; `t + 1` is the next *kept* token.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** Li et al. 2024, arXiv:2310.10505. verl 0.9.1, which leaves the return in dropped slots; here they are 0.
+/// **Reference.** Li et al. 2024, arXiv:2310.10505. verl 0.9.1, which writes the return into dropped slots too; here
+/// they are 0.
 ///
 /// # Example
 ///
@@ -54,8 +56,8 @@ pub fn remax<R: Real>(batch: &Batch<'_>, input: RemaxInput<'_, R>, output: Remax
     check_len("baselines", input.baselines, batch.sequences())?;
     check_len("advantages", output.advantages, batch.tokens())?;
     check_len("returns", output.returns, batch.tokens())?;
+    write_returns(batch, input.rewards, |_| R::zero(), &ReturnsConfig::default(), output.returns);
     for (row, &baseline) in batch.rows().zip(input.baselines) {
-        row_returns(&row, input.rewards, R::zero(), R::one(), Across::StepOver, output.returns);
         let (advantages, returns) = (row.of_mut(output.advantages), row.of(output.returns));
         for (t, &keep) in row.keep.iter().enumerate() {
             advantages[t] = if keep { returns[t] - baseline } else { R::zero() };
@@ -66,7 +68,7 @@ pub fn remax<R: Real>(batch: &Batch<'_>, input: RemaxInput<'_, R>, output: Remax
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
 
     #[test]
     fn verl_0_9_1_on_kept_slots() {

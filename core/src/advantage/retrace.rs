@@ -5,16 +5,18 @@ use crate::{
     real::Real,
 };
 
-/// How much of what followed a token is believed when the policy would have chosen otherwise.
+/// Trace coefficient: how much the later rewards count when the policy would have chosen other tokens.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TraceCoefficient {
     /// `ρ`: the whole importance ratio; unbiased and noisy.
     Importance,
-    /// `λ`: no correction; safe near the policy only (Q(λ)).
+    /// `λ`: no correction; safe only close to the policy (Q(λ)).
     Lambda,
-    /// `λ π`: the probability itself; needs no old policy, and forgets fast (tree backup; rlax at λ = 1).
+    /// `λ π`: the probability itself; needs no old policy, and decays fast (tree backup; rlax at λ = 1).
     TreeBackup,
-    /// `λ min(1, ρ)`: never noisier than on-policy, and cut only where it must be (Retrace).
+    /// `λ min(1, ρ)`: never noisier than on-policy, and cut only where necessary (Retrace).
     #[default]
     Retrace,
 }
@@ -38,6 +40,7 @@ pub struct RetraceInput<'a, R> {
 
 /// How [`retrace`] discounts and corrects.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct RetraceConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
@@ -53,21 +56,23 @@ impl Default for RetraceConfig {
     }
 }
 
-/// Returns for action values from tokens another policy generated.
+/// Returns for action values, from tokens that another policy generated.
 ///
 /// ```text
 /// G_t = r_t + γ (V_{t+1} + c_{t+1} (G_{t+1} − Q_{t+1}))        last kept token: G = r + γ bootstrap
 /// c = ρ | λ | λ π | λ min(1, ρ)        ρ = exp(log π − log π_old)
 /// ```
 ///
-/// **Alignment.** `values` is state-aligned, the other token slices and `out` action-aligned; `bootstrap` has one entry per sequence.
+/// **Alignment.** `values` is state-aligned, the other token slices and `out` action-aligned; `bootstrap` has one entry
+/// per sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0; `t + 1` is the next *kept* token.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ or λ
-/// is outside `[0, 1]`.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ or λ is outside `[0, 1]`.
 ///
-/// **Reference.** Munos et al. 2016, arXiv:1606.02647, eq. 3 and table 1; rlax `general_off_policy_returns_from_q_and_v`.
+/// **Reference.** Munos et al. 2016, arXiv:1606.02647, eq. 3 and table 1; rlax
+/// `general_off_policy_returns_from_q_and_v`.
 ///
 /// # Example
 ///
@@ -123,7 +128,7 @@ pub fn retrace<R: Real>(
                 TraceCoefficient::TreeBackup => lambda * exp(log_probs[t]),
                 TraceCoefficient::Retrace => {
                     let ratio = ratio();
-                    // written so that a NaN ratio stays NaN
+                    // written so that a NaN ratio propagates
                     lambda * if ratio > R::one() { R::one() } else { ratio }
                 }
             };
@@ -135,7 +140,7 @@ pub fn retrace<R: Real>(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
 
     fn first_row(coefficient: TraceCoefficient) -> [f64; 4] {
         let mut out = [9.0; 20];

@@ -1,13 +1,13 @@
 use crate::{
     error::{check_len, Result},
     layout::Batch,
-    parallel::{in_order, Each},
+    parallel::{in_order, Work},
     real::Real,
     reduce::{map_row, row_total},
     simd::multiversion,
 };
 
-/// One number per sequence laid on each of its kept tokens.
+/// One number per sequence, copied to each of its kept tokens.
 ///
 /// ```text
 /// out[i, t] = values_i
@@ -19,7 +19,8 @@ use crate::{
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** How every group estimator of verl 0.9.1, TRL 1.16 and OpenRLHF 0.11 reaches the tokens.
+/// **Reference.** Every group estimator of verl 0.9.1, TRL 1.16 and OpenRLHF 0.11 spreads its advantages over the
+/// tokens in this way.
 ///
 /// # Example
 ///
@@ -35,7 +36,13 @@ use crate::{
 pub fn broadcast<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> Result<()> {
     check_len("values", values, batch.sequences())?;
     check_len("out", out, batch.tokens())?;
-    in_order(batch, Each::ONE, [out], |part, [out], _| spread(&part.batch, &values[part.rows.clone()], out), |()| ());
+    in_order(
+        batch,
+        Work::ONE,
+        [out],
+        |part, [out], _| spread(&part.batch, &values[part.sequences.clone()], out),
+        |()| (),
+    );
     Ok(())
 }
 
@@ -70,7 +77,7 @@ pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -
     let mut out = out.iter_mut();
     in_order::<R, _, 0>(
         batch,
-        Each::ONE,
+        Work::ONE,
         [],
         |part, [], report| row_sums(&part.batch, part.of(rewards), report),
         |sum: f64| {
@@ -82,19 +89,17 @@ pub fn sequence_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], out: &mut [R]) -
     Ok(())
 }
 
-multiversion! { avx512:
-    fn spread<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) -> () {
-        for (row, &value) in batch.rows().zip(values) {
-            map_row(&row, [], [&mut *out], |[]| ([value], []));
-        }
+#[multiversion(avx512)]
+fn spread<R: Real>(batch: &Batch<'_>, values: &[R], out: &mut [R]) {
+    for (row, &value) in batch.rows().zip(values) {
+        map_row(&row, [], out, |[]| value);
     }
 }
 
-multiversion! { avx512:
-    fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], report: &mut dyn FnMut(f64)) -> () {
-        for row in batch.rows() {
-            let sum = row_total(&row, rewards);
-            report(sum);
-        }
+#[multiversion(avx512)]
+fn row_sums<R: Real>(batch: &Batch<'_>, rewards: &[R], report: &mut dyn FnMut(f64)) {
+    for row in batch.rows() {
+        let sum = row_total(&row, rewards);
+        report(sum);
     }
 }

@@ -27,12 +27,13 @@ impl<R: Real> TdInput<'_, R> {
 
 /// How [`td_lambda`] discounts and mixes.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct TdLambdaConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
-    /// Share λ of the return against the next value, in `[0, 1]`; default 1.
+    /// Share λ of the return, against the next value, in `[0, 1]`; default 1.
     pub lambda: f64,
-    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    /// How a dropped token between two kept ones is treated; default [`Across::StepOver`].
     pub across: Across,
 }
 
@@ -42,7 +43,7 @@ impl Default for TdLambdaConfig {
     }
 }
 
-/// Returns that trust the critic a little at every step: the targets of TD(λ).
+/// Returns that mix in the critic's value at every step: the targets of TD(λ).
 ///
 /// ```text
 /// G_t = r_t + γ ((1 − λ) V_{t+1} + λ G_{t+1})        V and G after the last kept token = bootstrap
@@ -51,10 +52,12 @@ impl Default for TdLambdaConfig {
 /// λ = 0 gives the one-step target `r_t + γ V_{t+1}`, λ = 1 the discounted return. `G − V` is the advantage of
 /// [`gae`](super::gae).
 ///
-/// **Alignment.** `rewards` is action-aligned, `values` and `out` state-aligned; `bootstrap` has one entry per sequence.
+/// **Alignment.** `rewards` is action-aligned, `values` and `out` state-aligned; `bootstrap` has one entry per
+/// sequence.
 ///
-/// **Mask.** Dropped slots are never read and get 0. `t + 1` is the next *kept* token, or under [`Across::ZeroStep`] the next
-/// slot, with reward and value 0 where it is dropped. Dropped slots after the last kept token count under neither rule.
+/// **Mask.** Dropped slots are never read and get 0. `t + 1` is the next *kept* token, or under [`Across::ZeroStep`]
+/// the next slot, with reward and value 0 where it is dropped. Dropped slots after the last kept token count under
+/// neither rule.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
 /// [`Error::Config`](crate::Error::Config) if γ or λ is outside `[0, 1]`.
@@ -80,8 +83,7 @@ pub fn td_lambda<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     input.check(batch, out)?;
-    check_unit("gamma", config.gamma)?;
-    check_unit("lambda", config.lambda)?;
+    check_td_config(config)?;
     let (gamma, lambda) = (R::narrow(config.gamma), R::narrow(config.lambda));
     let critic = R::narrow(1.0 - config.lambda);
     for (row, &bootstrap) in batch.rows().zip(input.bootstrap) {
@@ -107,16 +109,24 @@ pub fn td_lambda<R: Real>(
     Ok(())
 }
 
+/// The checks of [`td_lambda`] that need no data, for crates that compute it elsewhere.
+#[doc(hidden)]
+pub fn check_td_config(config: &TdLambdaConfig) -> Result<()> {
+    check_unit("gamma", config.gamma)?;
+    check_unit("lambda", config.lambda)
+}
+
 /// How [`n_step_returns`] looks ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct NStepConfig {
-    /// Rewards taken as they came before the critic takes over, at least 1; default 1.
+    /// Number of observed rewards before the critic's value, at least 1; default 1.
     pub n: usize,
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
-    /// Share λ of the return against the next value at each of the steps but the last, in `[0, 1]`; default 1.
+    /// Share λ of the return, against the next value, at every step except the last, in `[0, 1]`; default 1.
     pub lambda: f64,
-    /// What a dropped token between two kept ones costs; default [`Across::StepOver`].
+    /// How a dropped token between two kept ones is treated; default [`Across::StepOver`].
     pub across: Across,
 }
 
@@ -126,18 +136,19 @@ impl Default for NStepConfig {
     }
 }
 
-/// Returns over a window: `n` rewards as they came, then the critic's value.
+/// Returns over a window: `n` observed rewards, then the critic's value.
 ///
 /// ```text
 /// G_t = r_t + γ r_{t+1} + … + γ^{n−1} r_{t+n−1} + γ^n V_{t+n}        fewer than n left: all of them, then bootstrap
 /// ```
 ///
-/// λ below 1 mixes in the critic at every step of the window, as in [`td_lambda`]. The work is `n` per token.
+/// λ below 1 mixes in the critic at every step of the window, as in [`td_lambda`]. The cost is `n` steps per token.
 ///
-/// **Alignment.** `rewards` is action-aligned, `values` and `out` state-aligned; `bootstrap` has one entry per sequence.
+/// **Alignment.** `rewards` is action-aligned, `values` and `out` state-aligned; `bootstrap` has one entry per
+/// sequence.
 ///
-/// **Mask.** Dropped slots are never read and get 0. Steps are *kept* tokens, or under [`Across::ZeroStep`] slots, with reward and
-/// value 0 where they are dropped. Dropped slots after the last kept token count under neither rule.
+/// **Mask.** Dropped slots are never read and get 0. Steps are *kept* tokens, or under [`Across::ZeroStep`] slots, with
+/// reward and value 0 where they are dropped. Dropped slots after the last kept token count under neither rule.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
 /// [`Error::Config`](crate::Error::Config) if `n` is 0 or γ or λ is outside `[0, 1]`.
@@ -203,7 +214,7 @@ fn following(row: &Row<'_>, at: usize, across: Across) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::{advantage::*, Error};
 
     const BOOTSTRAP: [f64; 4] = [0.0, 0.25, 0.5, -1.0];

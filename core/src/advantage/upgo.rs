@@ -1,7 +1,7 @@
 use super::TdInput;
 use crate::{error::Result, layout::Batch, real::Real};
 
-/// Returns that follow what happened as long as it went at least as well as the critic expected (UPGO).
+/// Returns that use the observed rewards for as long as they are at least as good as the critic expected (UPGO).
 ///
 /// ```text
 /// G_t = r_t + G_{t+1}    if r_{t+1} + V_{t+2} ≥ V_{t+1}, or if t + 1 is past the end
@@ -10,13 +10,15 @@ use crate::{error::Result, layout::Batch, real::Real};
 ///
 /// Not discounted. The advantage is `G − V`, weighted by a clipped ratio in the loss.
 ///
-/// **Alignment.** `rewards` is action-aligned, `values` and `out` state-aligned; `bootstrap` has one entry per sequence.
+/// **Alignment.** `rewards` is action-aligned, `values` and `out` state-aligned; `bootstrap` has one entry per
+/// sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0; `t + 1` is the next *kept* token.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** Vinyals et al. 2019 (AlphaStar), supplementary, "UPGO"; DI-engine `upgo_returns`, where equality counts as well.
+/// **Reference.** Vinyals et al. 2019 (AlphaStar), supplementary, "UPGO"; DI-engine `upgo_returns`, where equality also
+/// counts.
 ///
 /// # Example
 ///
@@ -42,7 +44,7 @@ pub fn upgo<R: Real>(batch: &Batch<'_>, input: TdInput<'_, R>, out: &mut [R]) ->
                 continue;
             }
             out[t] = rewards[t] + ahead;
-            // what the token before this one looks ahead to
+            // the value or return that the previous token adds to its reward
             ahead = if rewards[t] + next_value >= values[t] { out[t] } else { values[t] };
             next_value = values[t];
         }
@@ -52,7 +54,7 @@ pub fn upgo<R: Real>(batch: &Batch<'_>, input: TdInput<'_, R>, out: &mut [R]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
 
     #[test]
     fn the_trace_goes_on_where_the_next_step_was_no_worse_than_expected() {
@@ -61,7 +63,7 @@ mod tests {
         upgo(&batch(), input, &mut out).unwrap();
         #[rustfmt::skip]
         let expected = [
-            // 0.2 → 0.3 → 0.4 → 1: every step is no worse
+            // 0.2 → 0.3 → 0.4 → 1: no step is worse than expected
             1.0, 1.0, 1.0, 1.0, 0.0,
             // 0.5 + 0.3 ≥ 0.4 goes on; 0 + 0.2 < 0.3 is cut: 0.5 + 0.3; 0.25 ≥ 0.2 goes on: 0.25
             0.8, 0.8, 0.0, 0.25, 0.25,

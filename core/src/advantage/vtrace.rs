@@ -22,18 +22,24 @@ pub struct VtraceInput<'a, R> {
 
 /// How [`vtrace`] discounts and clips.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct VtraceConfig {
     /// Discount γ per step, in `[0, 1]`; default 1.
     pub gamma: f64,
     /// Decay λ of the trace, in `[0, 1]`; default 1.
     pub lambda: f64,
-    /// Cap ρ̄ of the ratio that weighs each surprise: decides *which* value is learned. Positive or ∞; default 1.
+    /// Cap ρ̄ of the ratio that weights each TD error: decides *which* value function is learned. Positive or ∞;
+    /// default 1.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub rho_bar: f64,
-    /// Cap c̄ of the ratio that carries surprises back: decides how fast. Positive or ∞; default 1 (rlax has no other).
+    /// Cap c̄ of the ratio that propagates TD errors back: decides how fast it is learned. Positive or ∞; default 1
+    /// (rlax has no other).
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub c_bar: f64,
-    /// Cap ρ̄_pg of the ratio of the advantages. Positive or ∞; default 1.
+    /// Cap ρ̄_pg of the ratio that weights the advantages. Positive or ∞; default 1.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub rho_bar_pg: f64,
-    /// How much α of the caps applies, in `[0, 1]`: 1 (default) is V-trace, below 1 leaky V-trace, 0 no caps.
+    /// Share α of the caps, in `[0, 1]`: 1 (default) is V-trace, below 1 leaky V-trace, 0 no caps.
     pub alpha: f64,
 }
 
@@ -52,7 +58,7 @@ pub struct VtraceOutput<'a, R> {
     pub advantages: &'a mut [R],
 }
 
-/// Value targets and advantages for tokens that an older policy generated: importance weights, capped.
+/// Value targets and advantages with capped importance weights, for tokens that an older policy generated.
 ///
 /// ```text
 /// ρ_t = exp(log π_t − log π_old,t)        cap(b) = (1 − α) ρ_t + α min(b, ρ_t)        V after the last kept token = bootstrap
@@ -61,18 +67,19 @@ pub struct VtraceOutput<'a, R> {
 /// A_t = cap(ρ̄_pg) (r_t + γ (λ target_{t+1} + (1 − λ) V_{t+1}) − V_t)
 /// ```
 ///
-/// With equal policies, targets are those of TD(λ).
+/// With equal policies, the targets are those of TD(λ).
 ///
-/// **Alignment.** `values` and `targets` are state-aligned, the other token slices action-aligned; `bootstrap` has one entry per
-/// sequence.
+/// **Alignment.** `values` and `targets` are state-aligned, the other token slices action-aligned; `bootstrap` has one
+/// entry per sequence.
 ///
 /// **Mask.** Dropped slots are never read and get 0 in both outputs; `t + 1` is the next *kept* token.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ, λ
-/// or α is outside `[0, 1]` or a cap is not positive.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ, λ or α is outside `[0, 1]` or a cap is not positive.
 ///
-/// **Reference.** Espeholt et al. 2018 (IMPALA), arXiv:1802.01561, eq. 1 and §4.1, with λ as in rlax `vtrace_td_error_and_advantage`;
-/// α as in rlax `leaky_vtrace`. TorchRL's `c̄` is ours, and its advantage is the one at λ = 1 with ρ̄_pg = ρ̄.
+/// **Reference.** Espeholt et al. 2018 (IMPALA), arXiv:1802.01561, eq. 1 and §4.1, with λ as in rlax
+/// `vtrace_td_error_and_advantage`; α as in rlax `leaky_vtrace`. TorchRL's `c̄` is ours, and its advantage is the one
+/// at λ = 1 with ρ̄_pg = ρ̄.
 ///
 /// # Example
 ///
@@ -143,11 +150,11 @@ pub fn vtrace<R: Real>(
     Ok(())
 }
 
-/// A ratio capped, wholly or in part.
+/// Caps a ratio, wholly or in part.
 #[derive(Clone, Copy)]
 pub(super) struct Cap<R> {
     at: R,
-    /// α and 1 − α, where the cap leaks.
+    /// α and 1 − α, if the cap is leaky.
     leak: Option<(R, R)>,
 }
 
@@ -158,9 +165,9 @@ impl<R: Real> Cap<R> {
         Ok(Self { at: R::narrow(at), leak })
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(super) fn of(self, ratio: R) -> R {
-        // written so that a NaN ratio stays NaN
+        // written so that a NaN ratio propagates
         let capped = if ratio > self.at { self.at } else { ratio };
         match self.leak {
             None => capped,
@@ -171,7 +178,7 @@ impl<R: Real> Cap<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::fixture16::*, *};
+    use super::{super::fixture::*, *};
     use crate::{advantage::*, Layout, Mask};
 
     const BOOTSTRAP: [f64; 4] = [0.0, 0.25, 0.5, -1.0];

@@ -1,16 +1,18 @@
 use crate::{
-    error::{check_len, check_not_negative, refused, Error, Result},
+    error::{check_len, check_not_negative, Error, Result},
     layout::Batch,
     math::sqrt,
-    parallel::{in_order, Each},
+    parallel::{in_order, Work},
     real::Real,
     reduce::map_row,
     simd::multiversion,
     statistics::{Divisor, Moments, Spread},
 };
 
-/// Where the small number stands that keeps a division by the standard deviation finite.
+/// Where ε, which keeps a division by the standard deviation finite, is added.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum EpsilonPlace {
     /// `√(variance + ε)`.
     #[default]
@@ -22,19 +24,21 @@ pub enum EpsilonPlace {
 }
 
 impl EpsilonPlace {
-    /// The divisor that stands for the standard deviation.
+    /// The divisor: the standard deviation with ε.
     pub(crate) fn deviation(self, variance: f64, epsilon: f64) -> f64 {
         match self {
             Self::InsideRoot => sqrt(variance + epsilon),
             Self::Outside => sqrt(variance) + epsilon,
-            // written so that a NaN variance stays NaN
+            // written so that a NaN variance propagates
             Self::FloorVariance => sqrt(if variance < epsilon { epsilon } else { variance }),
         }
     }
 }
 
-/// Whether the mean is taken away for good.
+/// Whether the result is centred.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Center {
     /// The result has mean 0.
     #[default]
@@ -44,29 +48,33 @@ pub enum Center {
 }
 
 /// Whether values are divided by their spread.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Scale {
     /// Divided by the standard deviation.
     #[default]
     StandardDeviation,
-    /// Not divided: only the mean is taken away (OpenRLHF's `no_std_norm`).
+    /// Not divided: only the mean is subtracted (OpenRLHF's `no_std_norm`).
     Unit,
 }
 
 /// The conventions of [`whiten`]; the default is verl's and TRL's rule with an exact mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct WhitenConfig {
     /// Variance divided by `n − 1` (default) or `n`.
     pub spread: Spread,
     /// The small number ε ≥ 0; default 1e-8.
     pub epsilon: f64,
-    /// Where ε stands; default inside the root.
+    /// Where ε is added; default inside the root.
     pub place: EpsilonPlace,
-    /// Whether the mean is taken away; default yes.
+    /// Whether the mean is subtracted; default yes.
     pub center: Center,
     /// Whether values are divided by their spread; default yes.
     pub scale: Scale,
-    /// What means divide by; default the exact count. In `f32` both are the exact count, as verl's 1e-8 vanishes there.
+    /// What means divide by; default the exact count. In `f32` both options give the exact count, because verl's 1e-8
+    /// is rounded away.
     pub divisor: Divisor,
 }
 
@@ -89,18 +97,20 @@ impl Default for WhitenConfig {
 /// y_t = (x_t − μ) / √(σ² + ε)      μ, σ² over all kept tokens      (+ μ with Center::KeepMean)
 /// ```
 ///
-/// A constant input gives zeros. ε may stand elsewhere ([`EpsilonPlace`]).
+/// A constant input gives zeros. ε may be added elsewhere ([`EpsilonPlace`]).
 ///
-/// **Alignment.** In and out have the same alignment, whichever it is; usually advantages (action-aligned).
+/// **Alignment.** Input and output have the same alignment, whichever it is; usually advantages (action-aligned).
 ///
 /// **Mask.** Dropped slots enter neither μ nor σ², are never read, and get 0.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
-/// [`Error::Config`](crate::Error::Config) if ε is negative or not finite; [`Error::EmptyMask`](crate::Error::EmptyMask)
-/// without kept tokens; [`Error::TooFew`](crate::Error::TooFew) if [`Spread::Sample`] meets a single one.
+/// [`Error::Config`](crate::Error::Config) if ε is negative or not finite;
+/// [`Error::EmptyMask`](crate::Error::EmptyMask) without kept tokens; [`Error::TooFew`](crate::Error::TooFew) if
+/// [`Spread::Sample`] is used with a single one.
 ///
-/// **Reference.** `Sample`, 1e-8 `InsideRoot`: verl 0.9.1 `masked_whiten` (with [`Divisor::CountPlusEpsilon`]), TRL 1.16.
-/// `Population`, 1e-8 `FloorVariance`: OpenRLHF 0.11. Those leave unscaled leftovers in dropped slots; here they are 0.
+/// **Reference.** `Sample`, 1e-8 `InsideRoot`: verl 0.9.1 `masked_whiten` (with [`Divisor::CountPlusEpsilon`]), TRL
+/// 1.16. `Population`, 1e-8 `FloorVariance`: OpenRLHF 0.11. Those leave unscaled values in dropped slots; here they are
+/// 0.
 ///
 /// # Example
 ///
@@ -121,28 +131,30 @@ pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, o
     check_len("out", out, batch.tokens())?;
     check_whiten(batch, config)?;
     let by = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
-    in_order(batch, Each::ONE, [out], |part, [out], _| rescale(&part.batch, part.of(values), by, out), |()| ());
+    in_order(batch, Work::ONE, [out], |part, [out], _| rescale(&part.batch, part.of(values), by, out), |()| ());
     Ok(())
 }
 
-/// The errors of whitening that do not depend on the values, so that estimators can refuse a call before they write.
-pub(super) fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<()> {
+/// The errors of whitening that do not depend on the values, so that estimators can reject a call before they write.
+#[doc(hidden)]
+pub fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<()> {
     check_not_negative("epsilon", config.epsilon)?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     let needed = config.spread.needs() as usize;
     if config.scale == Scale::StandardDeviation && batch.kept() < needed {
-        return refused(Error::TooFew { what: "variance", needed, got: batch.kept() });
+        return Err(Error::TooFew { what: "variance", needed, got: batch.kept() });
     }
     Ok(())
 }
 
-/// As [`whiten`], into the values themselves, with the same bits: what a trainer does with advantages it needs in no other form.
+/// Like [`whiten`], but overwrites the values, with the same bits: for a trainer that needs only the whitened
+/// advantages.
 ///
 /// # Errors
 ///
-/// Those of [`whiten`]; `values` are then as they were.
+/// Those of [`whiten`]; `values` are then unchanged.
 ///
 /// # Example
 ///
@@ -161,7 +173,7 @@ pub fn whiten_in_place<R: Real>(batch: &Batch<'_>, values: &mut [R], config: &Wh
     let by = Rescale::new::<R>(&Moments::of(batch, values)?, config)?;
     in_order(
         batch,
-        Each::ONE,
+        Work::ONE,
         [values],
         |part, [values], _| rescale_in_place(part.batch.mask().as_slice(), by, values),
         |()| (),
@@ -169,7 +181,7 @@ pub fn whiten_in_place<R: Real>(batch: &Batch<'_>, values: &mut [R], config: &Wh
     Ok(())
 }
 
-/// What whitening does to each value.
+/// The affine map that whitening applies to each value.
 #[derive(Clone, Copy)]
 struct Rescale {
     mean: f64,
@@ -179,7 +191,8 @@ struct Rescale {
 
 impl Rescale {
     fn new<R: Real>(moments: &Moments, config: &WhitenConfig) -> Result<Self> {
-        // n + 1e-8 in single precision is n; kept in f64 it would be divided by √ε, and constants would not become 0
+        // n + 1e-8 in single precision is n; if it were kept in f64, the error of the mean would be divided by √ε, and
+        // constants would not become 0
         let vanishes = R::narrow(1.0 + 1e-8) == R::one();
         let divisor = if vanishes { Divisor::Count } else { config.divisor };
         let mean = moments.mean_by(divisor)?;
@@ -200,25 +213,23 @@ impl Rescale {
     }
 
     /// In f64: a mean far from 0 would cost f32 the digits that matter.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn of<R: Real>(self, x: R) -> R {
         R::narrow((x.widen() - self.mean) * self.inverse + self.back)
     }
 }
 
-multiversion! { avx512:
-    fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], rescale: Rescale, out: &mut [R]) -> () {
-        for row in batch.rows() {
-            map_row(&row, [values], [&mut *out], |[x]| ([rescale.of(x)], []));
-        }
+#[multiversion(avx512)]
+fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], rescale: Rescale, out: &mut [R]) {
+    for row in batch.rows() {
+        map_row(&row, [values], out, |[x]| rescale.of(x));
     }
 }
 
-multiversion! { avx512:
-    fn rescale_in_place<R: Real>(keep: &[bool], rescale: Rescale, values: &mut [R]) -> () {
-        for (value, &keep) in values.iter_mut().zip(keep) {
-            *value = if keep { rescale.of(*value) } else { R::zero() };
-        }
+#[multiversion(avx512)]
+fn rescale_in_place<R: Real>(keep: &[bool], rescale: Rescale, values: &mut [R]) {
+    for (value, &keep) in values.iter_mut().zip(keep) {
+        *value = if keep { rescale.of(*value) } else { R::zero() };
     }
 }
 
@@ -233,8 +244,8 @@ mod tests {
         let config = WhitenConfig { divisor: Divisor::CountPlusEpsilon, ..Default::default() };
         let mut out = [9.0_f32; 7];
         whiten(&batch, &[0.8863_f32; 7], &config, &mut out).unwrap();
-        assert!(out.iter().all(|x| x.abs() < 2e-6));
-        // in double precision verl's 1e-8 is there, and seen
+        out.iter().for_each(|x| approx::assert_abs_diff_eq!(*x, 0.0, epsilon = 2e-6));
+        // in double precision verl's 1e-8 has an effect
         let mut out = [9.0_f64; 7];
         whiten(&batch, &[0.8863; 7], &config, &mut out).unwrap();
         assert!(out.iter().all(|x| x.abs() > 1e-6));

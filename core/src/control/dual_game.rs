@@ -7,20 +7,22 @@ use super::{
 use crate::{
     error::{check_finite, check_len, Result},
     layout::Batch,
-    loss::{DualGameLoss, TokenWeight},
+    loss::DualGameLoss,
     math::sqrt,
     metric::{analysis, AnalysisInput, Histogram},
     real::Real,
     statistics::{Divisor, Moments, Spread},
+    weight::TokenWeight,
 };
 
 /// The settings of [`DualGame`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct DualGameRules {
-    /// The price of KL; default [`LinearKl`](super::LinearKl).
+    /// The controller of the KL price; default [`LinearKl`](super::LinearKl).
     pub kl: KlControlConfig,
-    /// The price of entropy.
+    /// The controller of the entropy price.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::spelling::control::BudgetOfGame::deserialize"))]
     pub budget: EntropyBudgetConfig,
 }
 
@@ -42,22 +44,29 @@ impl Default for DualGameRules {
 pub struct DualGameStep<'a, R> {
     /// Log-probabilities of the policy that sampled.
     pub old_log_probs: &'a [R],
-    /// Log-probabilities of the reference; without them the KL is unknown and its price stays.
+    /// Log-probabilities of the reference; without them there is no KL and its price does not change.
     pub ref_log_probs: Option<&'a [R]>,
     /// Advantages.
     pub advantages: &'a [R],
     /// Token rewards.
     pub rewards: &'a [R],
-    /// The `w` of the budget; the `analysis/…` keys have the plain one whatever this is.
+    /// The `w` of the budget; the `analysis/…` keys always use the plain one.
     pub weight: TokenWeight<'a, R>,
     /// What the last update of the policy returned; only reported.
     pub last_update: Option<DualGameLoss>,
 }
 
-/// Where the distribution of H and of the covariance terms goes.
+impl<'a, R> DualGameStep<'a, R> {
+    /// [`TokenWeight::Plain`], without a reference and before the first update.
+    pub const fn new(old_log_probs: &'a [R], advantages: &'a [R], rewards: &'a [R]) -> Self {
+        Self { old_log_probs, ref_log_probs: None, advantages, rewards, weight: TokenWeight::Plain, last_update: None }
+    }
+}
+
+/// The outputs for the distributions of H and of the covariance terms.
 #[derive(Debug)]
 pub struct DualGameDistribution<'a, R> {
-    /// Working memory, one entry per token slot.
+    /// Scratch, [`dual_game_scratch_len`] entries.
     pub scratch: &'a mut [R],
     /// Counts H of every kept token.
     pub entropy: &'a mut Histogram,
@@ -65,7 +74,12 @@ pub struct DualGameDistribution<'a, R> {
     pub covariance: &'a mut Histogram,
 }
 
-/// What a [`DualGame`] remembers from one step to the next.
+/// Entries of [`DualGameDistribution::scratch`]: one per token slot.
+pub const fn dual_game_scratch_len(batch: &Batch<'_>) -> usize {
+    batch.tokens()
+}
+
+/// The state of a [`DualGame`] between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DualGameState {
@@ -77,29 +91,30 @@ pub struct DualGameState {
     pub budget: EntropyBudgetState,
 }
 
-/// Both players of the game: the price of entropy and the price of KL, moved once per batch by what the batch shows.
+/// Both controllers of the dual game: the prices of entropy and of KL, updated once per batch from its measurements.
 ///
 /// ```text
 /// λ by EntropyBudget from Σ w H, N and the rewards        β by KlControl from the mean of k3(log π_old, log π_ref)
-/// H = −p log p      w as TokenWeight says, p and log p of the policy that sampled
+/// H = −p log p      w by TokenWeight, p and log p of the policy that sampled
 /// ```
 ///
-/// Call it after the advantages are known and before the update, whose [`DualGameConfig`](crate::loss::DualGameConfig) takes λ and β.
+/// Call it after the advantages are known and before the update, whose [`DualGameConfig`](crate::loss::DualGameConfig)
+/// takes λ and β.
 ///
 /// **Alignment.** Action-aligned.
 ///
 /// **Mask.** Dropped slots are never read and not counted.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit the batch; [`Error::EmptyMask`](crate::Error::EmptyMask)
-/// without kept tokens; [`Error::Config`](crate::Error::Config) if a setting is out of its domain or a measurement not finite. The state is
-/// then as before.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit the batch;
+/// [`Error::EmptyMask`](crate::Error::EmptyMask) without kept tokens; [`Error::Config`](crate::Error::Config) if a
+/// setting is outside its domain or a measurement not finite. The state is then unchanged.
 ///
-/// **Reference.** The owner's documents: the keys and the four groups of the experiment (BNTO). Rewards deviate by n, not n − 1.
+/// **Reference.** BNTO, `docs/bnto.md` §8; the keys §2. `reward_std` divides by n, not n − 1.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{control::*, loss::TokenWeight, Batch, Layout, Mask};
+/// use tokenwise::{control::*, weight::TokenWeight, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let rules = DualGameRules {
@@ -137,44 +152,44 @@ impl DualGame {
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting is outside its domain.
     pub fn new(config: &DualGameRules) -> Result<Self> {
         let budget = EntropyBudget::new(&config.budget)?.state();
         Ok(Self { config: *config, state: DualGameState { step: 0, kl: KlControl::new(&config.kl)?, budget } })
     }
 
-    /// A game that goes on from a state, with the same numbers as the one the state was taken from.
+    /// A game that continues from a state, with the same numbers as the one the state was taken from.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is outside its domain.
     pub fn restore(config: &DualGameRules, state: DualGameState) -> Result<Self> {
         KlControl::new(&config.kl)?;
         EntropyBudget::restore(&config.budget, state.budget)?;
         Ok(Self { config: *config, state })
     }
 
-    /// The price of entropy now.
+    /// The current price of entropy.
     pub const fn lambda(&self) -> f64 {
         self.state.budget.lambda
     }
 
-    /// The price of KL now.
+    /// The current price of KL.
     pub const fn beta(&self) -> f64 {
         self.state.kl.beta()
     }
 
-    /// What it was made of.
+    /// Its settings.
     pub const fn config(&self) -> &DualGameRules {
         &self.config
     }
 
-    /// What it remembers.
+    /// Its state.
     pub const fn state(&self) -> DualGameState {
         self.state
     }
 
-    /// Measures a batch, moves both prices, and tells everything.
+    /// Measures a batch, updates both prices, and reports all measurements.
     ///
     /// # Errors
     ///
@@ -200,7 +215,7 @@ impl DualGame {
         let reward_std = sqrt(Moments::of(batch, rewards)?.variance(Spread::Population, Divisor::Count)?);
         check_finite("rewards", reward_std)?;
 
-        // everything that can refuse has had its say before the state moves
+        // everything that can fail comes before the state changes
         let mut budget = EntropyBudget::restore(&self.config.budget, self.state.budget)?;
         let spent = budget.update(&BudgetObservation {
             step: self.state.step,

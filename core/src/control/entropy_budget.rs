@@ -8,13 +8,13 @@ use crate::{
     math::clamp,
 };
 
-/// What an [`EntropyBudget`] remembers from one step to the next.
+/// The state of an [`EntropyBudget`] between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EntropyBudgetState {
-    /// The price now.
+    /// The current price λ.
     pub lambda: f64,
-    /// B0; none before the warm-up is over.
+    /// B0; `None` before the warm-up is over.
     pub b0: Option<f64>,
     /// B of the last step.
     pub budget: Option<f64>,
@@ -22,26 +22,27 @@ pub struct EntropyBudgetState {
     pub warm_steps: u64,
     /// Σ of `wH_sum` over them.
     pub warm_sum: f64,
-    /// The last `wH_sum`, if B0 follows them.
+    /// The last values of `wH_sum`, if B0 follows them.
     pub window: Window,
-    /// The schedule's own.
+    /// The state of the schedule.
     pub schedule: ScheduleState,
 }
 
-/// A price of entropy that rises while more is used than the budget allows.
+/// A price of entropy that rises while more entropy is used than the budget allows.
 ///
 /// ```text
-/// λ ← max(0, λ + η (wH_sum / N − B / N))        B = schedule(B0), see BudgetSchedule        usage_ratio = wH_sum / max(B, 1e-8)
+/// λ ← max(0, λ + η (wH_sum / N − B / N))        B = schedule(B0), see BudgetSchedule
+/// usage_ratio = wH_sum / max(B, 1e-8)
 /// ```
 ///
 /// **Alignment.** None: one observation per step.
 ///
-/// **Mask.** None. `wH_sum` and N are over kept tokens, as [`analysis`](crate::metric::analysis) has them.
+/// **Mask.** None. `wH_sum` and N are over kept tokens, as in [`analysis`](crate::metric::analysis).
 ///
-/// **Errors.** [`Error::Config`](crate::Error::Config) if a setting is out of its domain, a measurement is not finite, or N is 0; the state
-/// is then as before.
+/// **Errors.** [`Error::Config`](crate::Error::Config) if a setting is outside its domain, a measurement is not finite,
+/// or N is 0; the state is then unchanged.
 ///
-/// **Reference.** The owner's experiment (BNTO), entropy budget.
+/// **Reference.** BNTO, `docs/bnto.md` §6; the guard §7.
 ///
 /// # Example
 ///
@@ -65,11 +66,11 @@ pub struct EntropyBudget {
 }
 
 impl EntropyBudget {
-    /// A controller at its first price.
+    /// A controller at its initial price.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting is outside its domain.
     pub fn new(config: &EntropyBudgetConfig) -> Result<Self> {
         config.check()?;
         let b0 = match config.source {
@@ -88,11 +89,11 @@ impl EntropyBudget {
         Ok(Self { config: *config, state })
     }
 
-    /// A controller that goes on from a state, with the same numbers as the one the state was taken from.
+    /// A controller that continues from a state, with the same numbers as the one the state was taken from.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is outside its domain.
     pub fn restore(config: &EntropyBudgetConfig, state: EntropyBudgetState) -> Result<Self> {
         config.check()?;
         check_not_negative("lambda", state.lambda)?;
@@ -105,26 +106,27 @@ impl EntropyBudget {
         Ok(Self { config: *config, state })
     }
 
-    /// The price now.
+    /// The current price λ.
     pub const fn lambda(&self) -> f64 {
         self.state.lambda
     }
 
-    /// What it was made of.
+    /// Its settings.
     pub const fn config(&self) -> &EntropyBudgetConfig {
         &self.config
     }
 
-    /// What it remembers.
+    /// Its state.
     pub const fn state(&self) -> EntropyBudgetState {
         self.state
     }
 
-    /// Takes in a step, gives the price of the next update.
+    /// Adds the measurements of a step; the report has the price of the next update.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if N is 0, `wh_sum` or the rewards' mean not finite, or their deviation negative.
+    /// [`Error::Config`](crate::Error::Config) if N is 0, `wh_sum` or the rewards' mean not finite, or their deviation
+    /// negative.
     pub fn update(&mut self, seen: &BudgetObservation) -> Result<BudgetReport> {
         check_finite("wh_sum", seen.wh_sum)?;
         check_config("token_count", "at least 1", seen.token_count as f64, seen.token_count > 0)?;
@@ -161,7 +163,7 @@ impl EntropyBudget {
             let lambda = if lambda.is_finite() { lambda } else { state.lambda };
             state.lambda = config.capped(if lambda < 0.0 { 0.0 } else { lambda });
             let usage = seen.wh_sum / if budget < 1e-8 { 1e-8 } else { budget };
-            // beyond the largest number it is no ratio, and no JSON number either
+            // an overflowed ratio is not kept: it is meaningless, and no JSON number either
             state.schedule.usage = Some(usage).filter(|usage| usage.is_finite());
             report.usage_ratio = Some(usage);
             state.budget = Some(budget);
@@ -180,7 +182,7 @@ impl EntropyBudget {
 }
 
 impl EntropyBudgetState {
-    /// Says whether this step was the last of the warm-up.
+    /// Adds a step of the warm-up; returns whether it was the last one.
     fn warm(&mut self, source: &BudgetSource, wh_sum: f64) -> bool {
         let BudgetSource::WarmUp { steps, rho } = *source else { return false };
         if self.warm_steps >= steps {

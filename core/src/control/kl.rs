@@ -3,7 +3,7 @@ use crate::{
     math::clamp,
 };
 
-/// A price of KL that never moves.
+/// A KL coefficient that never changes.
 ///
 /// ```text
 /// β ← β
@@ -33,7 +33,7 @@ pub struct FixedKl {
 }
 
 impl FixedKl {
-    /// A controller that says `beta`.
+    /// A controller with the coefficient `beta`.
     ///
     /// # Errors
     ///
@@ -43,12 +43,12 @@ impl FixedKl {
         Ok(Self { beta })
     }
 
-    /// The price.
+    /// The coefficient.
     pub const fn beta(&self) -> f64 {
         self.beta
     }
 
-    /// Takes the KL of a step over `samples` sequences; the price stays.
+    /// Takes the KL of a step over `samples` sequences; the coefficient does not change.
     ///
     /// # Errors
     ///
@@ -60,15 +60,15 @@ impl FixedKl {
     }
 }
 
-/// Where [`AdaptiveKl`] starts and where it wants to be.
+/// Start, target and horizon of [`AdaptiveKl`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct AdaptiveKlConfig {
-    /// The first price; not negative, default 0.001.
+    /// The initial coefficient; not negative, default 0.001.
     pub beta: f64,
-    /// The KL wanted; positive, default 0.1.
+    /// The target KL; positive, default 0.1.
     pub target: f64,
-    /// Over how many samples the price may move by its full step; positive, default 10 000.
+    /// The number of samples over which the coefficient may change by its full step; positive, default 10 000.
     pub horizon: f64,
 }
 
@@ -78,24 +78,25 @@ impl Default for AdaptiveKlConfig {
     }
 }
 
-/// A price of KL that rises while the KL is above its target and falls while it is below.
+/// A KL coefficient that rises while the KL is above its target and falls while it is below.
 ///
 /// ```text
 /// β ← β · (1 + clip(KL / target − 1, −0.2, 0.2) · n / horizon)
 /// ```
 ///
-/// From 0 it never moves. If `n` is more than five times the horizon, a low KL turns the sign of β, as it does in the reference.
+/// A coefficient of 0 never changes. If `n` is more than five times the horizon, a low KL flips the sign of β, as it
+/// does in the reference.
 ///
 /// **Alignment.** None: one number per step.
 ///
 /// **Mask.** None. The KL is a mean over kept tokens, such as the one
 /// [`kl_in_reward`](crate::reward::kl_in_reward) returns.
 ///
-/// **Errors.** [`Error::Config`](crate::Error::Config) if a setting is out of its domain or a measured KL is not finite; the price is then as
-/// before.
+/// **Errors.** [`Error::Config`](crate::Error::Config) if a setting is outside its domain or a measured KL is not
+/// finite; the coefficient is then unchanged.
 ///
-/// **Reference.** Ziegler et al. 2019, arXiv:1909.08593, §2.2; verl 0.9.1 `AdaptiveKLController`, `n` the number of sequences, the
-/// reward priced *before* the update; OpenRLHF 0.11 with β 0.01.
+/// **Reference.** Ziegler et al. 2019, arXiv:1909.08593, §2.2; verl 0.9.1 `AdaptiveKLController`, `n` the number of
+/// sequences, the reward penalised *before* the update; OpenRLHF 0.11 with β 0.01.
 ///
 /// # Example
 ///
@@ -116,11 +117,12 @@ pub struct AdaptiveKl {
 }
 
 impl AdaptiveKl {
-    /// A controller at its first price.
+    /// A controller with its initial coefficient.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if the price is negative, the target or the horizon not positive, or one of them not finite.
+    /// [`Error::Config`](crate::Error::Config) if the coefficient is negative, the target or the horizon not positive,
+    /// or one of them not finite.
     pub fn new(config: &AdaptiveKlConfig) -> Result<Self> {
         check_not_negative("beta", config.beta)?;
         check_positive("target", config.target)?;
@@ -128,12 +130,12 @@ impl AdaptiveKl {
         Ok(Self { beta: config.beta, target: config.target, horizon: config.horizon })
     }
 
-    /// The price now.
+    /// The current coefficient.
     pub const fn beta(&self) -> f64 {
         self.beta
     }
 
-    /// Takes the KL of a step over `samples` sequences, gives the price of the next step.
+    /// Takes the KL of a step over `samples` sequences, returns the coefficient of the next step.
     ///
     /// # Errors
     ///

@@ -1,11 +1,13 @@
 use super::{AdaptiveKl, AdaptiveKlConfig, FixedKl, LinearKl, LinearKlConfig};
 use crate::error::Result;
 
-/// Which controller of the price of KL.
+/// The choice of the KL controller.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(untagged, try_from = "crate::spelling::control::GivenKlControl"))]
 pub enum KlControlConfig {
-    /// A [`FixedKl`] at this price.
+    /// A [`FixedKl`] with this coefficient.
     Fixed(f64),
     /// An [`AdaptiveKl`].
     Adaptive(AdaptiveKlConfig),
@@ -19,25 +21,26 @@ impl Default for KlControlConfig {
     }
 }
 
-/// One of the controllers of the price of KL, with its state.
+/// One of the KL controllers, with its state.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(clippy::large_enum_variant, reason = "there is no allocator to put the window behind a pointer")]
 pub enum KlControl {
-    /// Never moves.
+    /// Never changes.
     Fixed(FixedKl),
-    /// Moves in proportion to the price.
+    /// Changes in proportion to the coefficient.
     Adaptive(AdaptiveKl),
-    /// Moves in proportion to the distance from the target.
+    /// Changes in proportion to the distance from the target.
     Linear(LinearKl),
 }
 
 impl KlControl {
-    /// The controller at its first price.
+    /// The controller with its initial coefficient.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting is outside its domain.
     pub fn new(config: &KlControlConfig) -> Result<Self> {
         Ok(match config {
             KlControlConfig::Fixed(beta) => Self::Fixed(FixedKl::new(*beta)?),
@@ -46,7 +49,7 @@ impl KlControl {
         })
     }
 
-    /// The price now.
+    /// The current coefficient.
     pub const fn beta(&self) -> f64 {
         match self {
             Self::Fixed(controller) => controller.beta(),
@@ -55,7 +58,7 @@ impl KlControl {
         }
     }
 
-    /// Takes the KL of a step over `samples` sequences, gives the price of the next.
+    /// Takes the KL of a step over `samples` sequences, returns the coefficient of the next step.
     ///
     /// # Errors
     ///

@@ -1,19 +1,19 @@
 use super::window::{Follow, Window};
 use crate::error::{check_config, check_finite, check_not_negative, check_positive, Result};
 
-/// Where [`LinearKl`] starts, where it wants to be, and how fast it goes.
+/// Start, target and learning rate of [`LinearKl`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct LinearKlConfig {
-    /// The first price, raised to `beta_min` if below; not negative, default 0.001.
+    /// The initial coefficient, raised to `beta_min` if below; not negative, default 0.001.
     pub beta: f64,
-    /// D, the KL wanted; not negative, default 0.02.
+    /// D, the target KL; not negative, default 0.02.
     pub target: f64,
     /// η_β; positive, default 0.01.
     pub learning_rate: f64,
-    /// The lowest price; not negative, default 1e-6.
+    /// The lower bound of the coefficient; not negative, default 1e-6.
     pub beta_min: f64,
-    /// Whether the target follows the KL measured; default no.
+    /// Whether the target follows the measured KL; default no.
     pub follow: Option<Follow>,
 }
 
@@ -33,32 +33,32 @@ impl LinearKlConfig {
     }
 }
 
-/// What a [`LinearKl`] remembers from one step to the next.
+/// The state of a [`LinearKl`] between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LinearKlState {
-    /// The price now.
+    /// The current coefficient.
     pub beta: f64,
-    /// The KL wanted now.
+    /// The current target KL.
     pub target: f64,
     /// The KL of the last steps, if the target follows it.
     pub window: Window,
 }
 
-/// A price of KL that moves by a share of how far the KL is from its target.
+/// A KL coefficient that changes in proportion to the distance of the KL from its target.
 ///
 /// ```text
-/// β ← max(β_min, β + η (KL − D))        with Follow: D ← 1.1 · mean of the last 10 KL before that, this one included
+/// β ← max(β_min, β + η (KL − D))        with Follow, first: D ← 1.1 · mean of the last 10 KL, including this one
 /// ```
 ///
 /// **Alignment.** None: one number per step.
 ///
 /// **Mask.** None. The KL is a mean over kept tokens, such as the `k3` of [`kl_means`](crate::metric::kl_means).
 ///
-/// **Errors.** [`Error::Config`](crate::Error::Config) if a setting is out of its domain or a measured KL is not finite; the state is then as
-/// before.
+/// **Errors.** [`Error::Config`](crate::Error::Config) if a setting is outside its domain or a measured KL is not
+/// finite; the state is then unchanged.
 ///
-/// **Reference.** The owner's experiment (BNTO), linear KL.
+/// **Reference.** BNTO, `docs/bnto.md` §5.
 ///
 /// # Example
 ///
@@ -84,22 +84,22 @@ pub struct LinearKl {
 }
 
 impl LinearKl {
-    /// A controller at its first price.
+    /// A controller with its initial coefficient.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting is outside its domain.
     pub fn new(config: &LinearKlConfig) -> Result<Self> {
         config.check()?;
         let beta = if config.beta < config.beta_min { config.beta_min } else { config.beta };
         Ok(Self { config: *config, state: LinearKlState { beta, target: config.target, window: Window::default() } })
     }
 
-    /// A controller that goes on from a state, with the same numbers as the one the state was taken from.
+    /// A controller that continues from a state, with the same numbers as the one the state was taken from.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is out of its domain.
+    /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is outside its domain.
     pub fn restore(config: &LinearKlConfig, state: LinearKlState) -> Result<Self> {
         config.check()?;
         check_config("beta", "at least beta_min", state.beta, state.beta.is_finite() && state.beta >= config.beta_min)?;
@@ -108,27 +108,27 @@ impl LinearKl {
         Ok(Self { config: *config, state })
     }
 
-    /// The price now.
+    /// The current coefficient.
     pub const fn beta(&self) -> f64 {
         self.state.beta
     }
 
-    /// The KL wanted now.
+    /// The current target KL.
     pub const fn target(&self) -> f64 {
         self.state.target
     }
 
-    /// What it was made of.
+    /// Its settings.
     pub const fn config(&self) -> &LinearKlConfig {
         &self.config
     }
 
-    /// What it remembers.
+    /// Its state.
     pub const fn state(&self) -> LinearKlState {
         self.state
     }
 
-    /// Takes the KL of a step, gives the price of the next.
+    /// Takes the KL of a step, returns the coefficient of the next step.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl LinearKl {
             }
         }
         let beta = self.state.beta + self.config.learning_rate * (kl - self.state.target);
-        // a step beyond the largest number is no price: the one before it stands
+        // an overflowed coefficient is discarded: the previous one stays
         let beta = if beta.is_finite() { beta } else { self.state.beta };
         self.state.beta = if beta < self.config.beta_min { self.config.beta_min } else { beta };
         Ok(self.state.beta)

@@ -1,42 +1,41 @@
-//! What a step of the dual game measures beyond the five `analysis/…` numbers.
+//! The measurements of a dual game step beyond the five `analysis/…` numbers.
 
 use super::{report::TokenQuantiles, DualGameDistribution, DualGameStep};
 use crate::{
     divergence::{kl_value, KlConfig, KlEstimator},
     error::Result,
     layout::Batch,
-    loss::WeightKind,
     math::exp,
     metric::Analysis,
     order::quantile,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, map_row, Sum},
     simd::multiversion,
+    weight::Kind,
 };
 
-multiversion! {
-    /// Σ w H with the weight of the budget, and Σ of the k3 estimate.
-    pub(super) fn budget_sums<R: Real>(batch: &Batch<'_>, input: &DualGameStep<'_, R>) -> (f64, f64) {
-        let k3 = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
-        let (kind, given) = WeightKind::of(input.weight, input.ref_log_probs, input.old_log_probs);
-        let reference = input.ref_log_probs.unwrap_or(input.old_log_probs);
-        let (mut used, mut kl) = (Sum::default(), Sum::default());
-        for row in batch.rows() {
-            let inputs = [input.old_log_probs, reference, input.advantages, given];
-            let [row_used, row_kl] = map_row(&row, inputs, [], |[log_prob, reference, advantage, given]| {
-                let gap = log_prob - reference;
-                let weight = kind.weigh(log_prob, gap, advantage, given).weight;
-                ([], [(weight * self_information(log_prob)).widen(), kl_value(&k3, gap).widen()])
-            });
-            used.add(row_used);
-            kl.add(row_kl);
-        }
-        (used.value(), kl.value())
+/// Σ w H with the weight of the budget, and Σ of the k3 estimate.
+#[multiversion]
+pub(super) fn budget_sums<R: Real>(batch: &Batch<'_>, input: &DualGameStep<'_, R>) -> (f64, f64) {
+    let k3 = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
+    let (kind, given) = Kind::of(input.weight, input.ref_log_probs, input.old_log_probs);
+    let reference = input.ref_log_probs.unwrap_or(input.old_log_probs);
+    let (mut used, mut kl) = (Sum::default(), Sum::default());
+    for row in batch.rows() {
+        let inputs = [input.old_log_probs, reference, input.advantages, given];
+        let [row_used, row_kl] = fold_row(&row, inputs, [], |[log_prob, reference, advantage, given]| {
+            let gap = log_prob - reference;
+            let weight = kind.weigh(log_prob, gap, advantage, given).weight;
+            ([], [(weight * self_information(log_prob)).widen(), kl_value(&k3, gap).widen()])
+        });
+        used.add(row_used);
+        kl.add(row_kl);
     }
+    (used.value(), kl.value())
 }
 
 /// `−p log p`; 0 for an impossible token.
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 fn self_information<R: Real>(log_prob: R) -> R {
     let p = exp(log_prob);
     if p == R::zero() {
@@ -57,14 +56,14 @@ pub(super) fn distribute<R: Real>(
     let quantiles =
         |values: &[R]| Some(TokenQuantiles { p50: quantile(batch, values, 0.5), p90: quantile(batch, values, 0.9) });
     for row in batch.rows() {
-        map_row(&row, [input.old_log_probs], [&mut *scratch], |[log_prob]| ([self_information(log_prob)], []));
+        map_row(&row, [input.old_log_probs], scratch, |[log_prob]| self_information(log_prob));
     }
     entropy.add(batch, scratch)?;
     let of_entropy = quantiles(scratch);
     let (mean_a, mean_l) = (measured.moments.mean_x, measured.moments.mean_y);
     for row in batch.rows() {
-        map_row(&row, [input.advantages, input.old_log_probs], [&mut *scratch], |[a, l]| {
-            ([R::narrow((a.widen() - mean_a) * (l.widen() - mean_l))], [])
+        map_row(&row, [input.advantages, input.old_log_probs], scratch, |[a, l]| {
+            R::narrow((a.widen() - mean_a) * (l.widen() - mean_l))
         });
     }
     covariance.add(batch, scratch)?;

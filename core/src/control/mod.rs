@@ -1,8 +1,8 @@
-//! **Stage 7 of 7 — control.** Reads what the metrics say of one step, gives the coefficients of the next: small state machines.
+//! **Stage 7 of 7 — control.** Reads the metrics of one step, returns the coefficients of the next: small state
+//! machines.
 //!
-//! A machine is made from its config and can be taken up again from its state, somewhere else and later, with the same bits from
-//! there on. With the feature `serde` configs, states and machines can be written and read; a text format must then keep every bit of
-//! a number (`serde_json` does with its feature `float_roundtrip`).
+//! A machine is created from its config and can be resumed from its state, elsewhere and later, with the same bits from
+//! then on. With the feature `serde`, states and machines can be serialised like configs.
 
 mod budget;
 mod dual_game;
@@ -16,7 +16,9 @@ mod schedule;
 mod window;
 
 pub use budget::{BudgetObservation, BudgetReport, BudgetSource, CollapseGuard, EntropyBudgetConfig};
-pub use dual_game::{DualGame, DualGameDistribution, DualGameRules, DualGameState, DualGameStep};
+pub use dual_game::{
+    dual_game_scratch_len, DualGame, DualGameDistribution, DualGameRules, DualGameState, DualGameStep,
+};
 pub use entropy_budget::{EntropyBudget, EntropyBudgetState};
 pub use kl::{AdaptiveKl, AdaptiveKlConfig, FixedKl};
 pub use kl_control::{KlControl, KlControlConfig};
@@ -25,7 +27,7 @@ pub use report::{DualGameReport, TokenQuantiles};
 pub use schedule::{BudgetSchedule, ScheduleState};
 pub use window::{Follow, Window};
 
-/// What a machine is read from, before it is checked.
+/// The deserialised parts of a machine, before they are checked.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Parts<C, S> {

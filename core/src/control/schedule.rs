@@ -1,18 +1,19 @@
-//! How a budget of entropy shrinks.
+//! The schedules of an entropy budget.
 
 use crate::{
     error::{check_config, check_not_negative, check_unit, Result},
     math::{clamp, exp},
 };
 
-/// How the budget B follows from B0.
+/// How the budget B is computed from B0.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum BudgetSchedule {
     /// `B = B0`.
     #[default]
     Constant,
-    /// `B = B0 · max(0.1, a σ̂ + (1 − a) u)`: less where rewards agree and where little was used. Group C1, `decay_target`.
+    /// `B = B0 · max(0.1, a σ̂ + (1 − a) u)`: smaller where rewards agree and where little was used. Group C1,
+    /// `decay_target`.
     RewardStdUsage {
         /// a, the share of the rewards' deviation; in `[0, 1]`, usually 0.5.
         share: f64,
@@ -26,7 +27,8 @@ pub enum BudgetSchedule {
         /// T; positive.
         total_steps: u64,
     },
-    /// `B = max(B_min, B0 · κ^m)` after m plateaus: the running mean of the rewards has not risen for `patience` steps. Group C2.
+    /// `B = max(B_min, B0 · κ^m)` after m plateaus: the running mean of the rewards has not risen for `patience` steps.
+    /// Group C2.
     Plateau {
         /// Weight of the past in the running mean; in `[0, 1]`, usually 0.95.
         decay: f64,
@@ -41,13 +43,26 @@ pub enum BudgetSchedule {
     },
 }
 
+#[cfg(feature = "serde")]
+crate::spelling::tagged! {
+    BudgetSchedule {
+        share: f64, alpha: f64, total_steps: u64, decay: f64, min_delta: f64, patience: u64, kappa: f64, budget_min: f64
+    }
+    "constant" Constant() = { Self::Constant }
+    "reward-std-usage" RewardStdUsage(share, total_steps) = { Self::RewardStdUsage { share, total_steps } }
+    "exponential" Exponential(alpha, total_steps) = { Self::Exponential { alpha, total_steps } }
+    "plateau" Plateau(decay, min_delta, patience, kappa, budget_min) = {
+        Self::Plateau { decay, min_delta, patience, kappa, budget_min }
+    }
+}
+
 impl BudgetSchedule {
     /// Group C1 of the experiment: `RewardStdUsage` with a = 0.5.
     pub const fn reward_std_usage(total_steps: u64) -> Self {
         Self::RewardStdUsage { share: 0.5, total_steps }
     }
 
-    /// Group C2 of the experiment: `Plateau` with decay 0.95 and κ 0.8, no lowest budget.
+    /// Group C2 of the experiment: `Plateau` with decay 0.95 and κ 0.8, no lower bound of the budget.
     pub const fn plateau(min_delta: f64, patience: u64) -> Self {
         Self::Plateau { decay: 0.95, min_delta, patience, kappa: 0.8, budget_min: 0.0 }
     }
@@ -71,7 +86,7 @@ impl BudgetSchedule {
     }
 }
 
-/// What a schedule remembers.
+/// The state of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ScheduleState {
@@ -79,13 +94,13 @@ pub struct ScheduleState {
     pub seen: u64,
     /// The largest deviation of the rewards in the first steps; 0 if unknown.
     pub sigma_max: f64,
-    /// How much of its budget the step before used; none if unknown.
+    /// The share of its budget that the previous step used; `None` if not known.
     pub usage: Option<f64>,
-    /// The running mean of the rewards; none before the first step.
+    /// The running mean of the rewards; `None` before the first step.
     pub reward_ema: Option<f64>,
-    /// The highest it was when it last rose.
+    /// The running mean at its last rise.
     pub reward_best: f64,
-    /// Steps since.
+    /// Steps since that rise or the last plateau.
     pub waited: u64,
     /// m, plateaus so far.
     pub plateaus: u64,
@@ -116,7 +131,8 @@ impl ScheduleState {
         numbers.iter().try_for_each(|&(what, number)| crate::error::check_finite(what, number.unwrap_or(0.0)))
     }
 
-    /// Takes in what was measured; says whether a plateau was reached. They are counted only where there is a budget to shrink.
+    /// Adds the measurements of a step; returns whether a plateau was reached. Steps without a rise are counted only if
+    /// there is a budget to shrink.
     pub(super) fn observe(&mut self, schedule: &BudgetSchedule, reward_std: f64, reward: f64, counts: bool) -> bool {
         let seen = self.seen;
         self.seen += 1;
@@ -164,7 +180,7 @@ impl ScheduleState {
             BudgetSchedule::Exponential { alpha, total_steps } => b0 * exp(-alpha * step as f64 / total_steps as f64),
             BudgetSchedule::Plateau { budget_min, .. } => {
                 let budget = b0 * self.factor;
-                // the floor holds what shrinks; it does not raise a budget that began below it
+                // the lower bound limits shrinking; it does not raise a budget that started below it
                 let floor = if budget_min < b0 { budget_min } else { b0 };
                 if budget < floor {
                     floor

@@ -8,13 +8,13 @@ use crate::{
 /// Numbers a window can hold.
 pub(super) const LONGEST: usize = 32;
 
-/// A target that follows what was measured: `factor` times the mean of the last `length` measurements, once there are so many.
+/// A target that follows the measurements: `factor` times the mean of the last `length` ones, once there are that many.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Follow {
     /// Measurements the mean is over; 1 to 32, default 10.
     pub length: u32,
-    /// What their mean is multiplied by; positive, default 1.1.
+    /// The factor of their mean; positive, default 1.1.
     pub factor: f64,
 }
 
@@ -37,12 +37,12 @@ impl Follow {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Window {
     values: [f64; LONGEST],
-    /// How many were ever put in.
+    /// The number of measurements ever added.
     seen: u64,
 }
 
 impl Window {
-    /// How many measurements were taken in, whether they are still there or not.
+    /// The number of measurements added, including those overwritten since.
     pub const fn seen(&self) -> u64 {
         self.seen
     }
@@ -51,7 +51,7 @@ impl Window {
         self.values.iter().try_for_each(|&value| crate::error::check_finite("window", value))
     }
 
-    /// Takes a number in; gives the target that follows from the last ones, once there are enough.
+    /// Adds a number; returns the target computed from the last ones, once there are enough.
     pub(super) fn follow(&mut self, value: f64, follow: &Follow) -> Option<f64> {
         let length = u64::from(follow.length);
         self.values[(self.seen % length) as usize] = value;
@@ -60,11 +60,11 @@ impl Window {
             return None;
         }
         let mut sum = Sum::default();
-        // from the oldest on
+        // oldest first
         for i in self.seen..self.seen + length {
             sum.add(self.values[(i % length) as usize]);
         }
-        // what is too large to be a target leaves the one before it
+        // an overflowed target is discarded: the caller keeps the previous one
         Some(follow.factor * (sum.value() / length as f64)).filter(|target| target.is_finite())
     }
 }

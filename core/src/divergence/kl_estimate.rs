@@ -2,14 +2,16 @@ use crate::{
     error::{check_len, Result},
     layout::Batch,
     math::{clamp, exp, exp_remainder},
-    parallel::{in_order, Each, Part},
+    parallel::{in_order, Part, Work},
     real::Real,
     reduce::map_row,
     simd::multiversion,
 };
 
-/// What is computed from `d = log π − log π_ref` of one sampled token.
+/// The function of `d = log π − log π_ref` of one sampled token.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum KlEstimator {
     /// `d`: unbiased, can be negative. verl names `kl`, `k1`.
     #[default]
@@ -22,25 +24,30 @@ pub enum KlEstimator {
     K3,
 }
 
-/// Which gradient goes with the value.
+/// The gradient that belongs to the value.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum KlGradient {
     /// The derivative of the value.
     #[default]
     Own,
-    /// The derivative of `d²/2`, which is `d`, whatever the value: an unbiased gradient of the KL. verl's names with `+`.
+    /// The derivative of `d²/2`, which is `d`, whatever the estimator: an unbiased gradient of the KL. verl's names
+    /// with `+`.
     StraightThrough,
 }
 
-/// How estimates are kept from running away. Strictly beyond a bound the gradient is 0; at it, it is whole.
+/// Bounds on the estimates. Strictly beyond a bound the gradient is 0; exactly at the bound it is unchanged.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum KlBounds {
-    /// Not at all. The papers; TRL 1.16.
+    /// No bounds. The papers; TRL 1.16.
     #[default]
     Unbounded,
-    /// K3 only: `d` to ±20, then the value to at most 10. verl 0.9.1.
+    /// K3 only: `d` is clamped to ±20, then the value to at most 10. verl 0.9.1.
     K3Only,
-    /// Every estimator's value to ±10; K3 takes `d` no lower than −10. OpenRLHF 0.11.
+    /// Every estimator's value is clamped to ±10; K3 takes `d` no lower than −10. OpenRLHF 0.11.
     Every,
 }
 
@@ -54,7 +61,7 @@ pub struct KlInput<'a, R> {
 }
 
 impl<R> KlInput<'_, R> {
-    /// What a part of the batch reads.
+    /// The input of a part of the batch.
     fn part(&self, part: &Part<'_>) -> Self {
         Self { log_probs: part.of(self.log_probs), ref_log_probs: part.of(self.ref_log_probs) }
     }
@@ -62,6 +69,7 @@ impl<R> KlInput<'_, R> {
 
 /// Which estimate, with which gradient and bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct KlConfig {
     /// Default [`KlEstimator::K1`].
     pub estimator: KlEstimator,
@@ -70,6 +78,9 @@ pub struct KlConfig {
     /// Default [`KlBounds::Unbounded`].
     pub bounds: KlBounds,
 }
+
+#[cfg(feature = "serde")]
+crate::spelling::over! { KlConfig { estimator: KlEstimator, gradient: KlGradient, bounds: KlBounds } }
 
 /// Per-token estimate of how far the policy has moved from the reference.
 ///
@@ -85,7 +96,8 @@ pub struct KlConfig {
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** Schulman 2020, "Approximating KL divergence". Bounds: [`KlBounds`]. [`KlGradient`] does not change the value.
+/// **Reference.** Schulman 2020, "Approximating KL divergence". Bounds: [`KlBounds`]. [`KlGradient`] does not change
+/// the value.
 ///
 /// # Example
 ///
@@ -103,7 +115,7 @@ pub struct KlConfig {
 /// ```
 pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> Result<()> {
     check(batch, input, out)?;
-    in_order(batch, Each::ONE, [out], |part, [out], _| values(&part.batch, input.part(part), config, out), |()| ());
+    in_order(batch, Work::ONE, [out], |part, [out], _| values(&part.batch, input.part(part), config, out), |()| ());
     Ok(())
 }
 
@@ -113,7 +125,7 @@ pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &K
 /// K1: 1      Abs: sign d      K2: d      K3: 1 − e^{−d}      StraightThrough: d
 /// ```
 ///
-/// 0 strictly beyond a bound of [`KlBounds`], except for `StraightThrough`, which knows no bounds. sign 0 = 0.
+/// 0 strictly beyond a bound of [`KlBounds`], except for `StraightThrough`, which ignores the bounds. sign 0 = 0.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
@@ -121,8 +133,8 @@ pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &K
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** Equal to the autograd of verl 0.9.1 `kl_penalty`. `k1` as a loss has gradient 1 whatever the reference: zero on
-/// average, pure noise; `StraightThrough` is the unbiased one.
+/// **Reference.** Equal to the autograd of verl 0.9.1 `kl_penalty`. `k1` as a loss has gradient 1 whatever the
+/// reference: its effect is zero on average, pure noise; `StraightThrough` is unbiased.
 ///
 /// # Example
 ///
@@ -139,7 +151,7 @@ pub fn kl_estimate<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &K
 /// ```
 pub fn kl_gradient<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> Result<()> {
     check(batch, input, out)?;
-    in_order(batch, Each::ONE, [out], |part, [out], _| gradients(&part.batch, input.part(part), config, out), |()| ());
+    in_order(batch, Work::ONE, [out], |part, [out], _| gradients(&part.batch, input.part(part), config, out), |()| ());
     Ok(())
 }
 
@@ -149,19 +161,19 @@ fn check<R>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &[R]) -> Result<()> {
     check_len("out", out, batch.tokens())
 }
 
-/// An estimator with its bounds as numbers; +inf where there is none.
+/// An estimator with its bounds as numbers; ±inf if there is none.
 #[derive(Clone, Copy)]
 pub(crate) struct Kl<R> {
     estimator: KlEstimator,
-    /// K3's exponent `u = −d` is kept between these: verl and OpenRLHF bound it in different directions.
+    /// K3's exponent `u = −d` is clamped to this range: verl and OpenRLHF bound it in different directions.
     low: R,
     high: R,
-    /// The value is kept within ±this.
+    /// The value is clamped to ± this number.
     most: R,
 }
 
-/// Evaluates an expression in which a [`Kl`] is bound to the name given; compiled once per estimator, so that no loop in it branches
-/// on the estimator.
+/// Evaluates an expression with a [`Kl`] bound to the given name. The expression is compiled once per estimator, so
+/// that no loop in it branches on the estimator.
 macro_rules! by_estimator {
     ($config:expr, |$kl:ident| $body:expr) => {
         match $config.estimator {
@@ -187,7 +199,7 @@ macro_rules! by_estimator {
 pub(crate) use by_estimator;
 
 impl<R: Real> Kl<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn new(config: &KlConfig, estimator: KlEstimator) -> Self {
         let (low, high, most) = match (config.bounds, estimator) {
             (KlBounds::K3Only, KlEstimator::K3) => (-20.0, 20.0, 10.0),
@@ -198,7 +210,7 @@ impl<R: Real> Kl<R> {
         Self { estimator, low: R::narrow(low), high: R::narrow(high), most: R::narrow(most) }
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn unbounded(&self, d: R) -> R {
         match self.estimator {
             KlEstimator::K1 => d,
@@ -209,13 +221,13 @@ impl<R: Real> Kl<R> {
     }
 
     /// The estimate for one token.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn value(&self, d: R) -> R {
         clamp(self.unbounded(d), -self.most, self.most)
     }
 
-    /// Its own gradient.
-    #[cfg_attr(not(compact), inline(always))]
+    /// The derivative of the estimate.
+    #[inline(always)]
     fn gradient(&self, d: R) -> R {
         let gradient = match self.estimator {
             KlEstimator::K1 => R::one(),
@@ -243,12 +255,12 @@ impl<R: Real> Kl<R> {
 }
 
 /// The estimate for one token.
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 pub(crate) fn value_of<R: Real>(config: &KlConfig, d: R) -> R {
     Kl::new(config, config.estimator).value(d)
 }
 
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
     match config.gradient {
         KlGradient::StraightThrough => d,
@@ -256,25 +268,23 @@ pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
     }
 }
 
-/// Writes a function of `d` at every kept token.
-#[cfg_attr(not(compact), inline(always))]
+/// Writes `of(d)` at every kept token.
+#[inline(always)]
 fn each<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &mut [R], of: impl Fn(R) -> R) {
     for row in batch.rows() {
-        map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *out], |[p, q]| ([of(p - q)], []));
+        map_row(&row, [input.log_probs, input.ref_log_probs], out, |[p, q]| of(p - q));
     }
 }
 
-multiversion! { avx512:
-    fn values<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
-        by_estimator!(config, |kl| each(batch, input, out, |d| kl.value(d)));
-    }
+#[multiversion(avx512)]
+fn values<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) {
+    by_estimator!(config, |kl| each(batch, input, out, |d| kl.value(d)));
 }
 
-multiversion! {
-    fn gradients<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) -> () {
-        match config.gradient {
-            KlGradient::StraightThrough => each(batch, input, out, |d| d),
-            KlGradient::Own => by_estimator!(config, |kl| each(batch, input, out, |d| kl.gradient(d))),
-        }
+#[multiversion]
+fn gradients<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfig, out: &mut [R]) {
+    match config.gradient {
+        KlGradient::StraightThrough => each(batch, input, out, |d| d),
+        KlGradient::Own => by_estimator!(config, |kl| each(batch, input, out, |d| kl.gradient(d))),
     }
 }

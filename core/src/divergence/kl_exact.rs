@@ -1,16 +1,14 @@
-use num_traits::Zero;
-
 use crate::{
     error::{check_len, Result},
     layout::Batch,
     math::exp,
     policy::{
-        vocab_row::{block_sums, check_logits, Block, Terms, VocabRow, BLOCK},
+        vocab_row::{block_sums, check_logits, Block, Terms, VocabRow},
         Logit, PolicyConfig,
     },
     real::Real,
     reduce::Sum,
-    simd::multiversion,
+    simd::{multiversion, vocab::BLOCK},
 };
 
 /// What [`kl_exact`] reads.
@@ -37,23 +35,23 @@ pub struct KlExactGradientInput<'a, L: Logit> {
     pub grad_kl: &'a [L::Compute],
 }
 
-/// The KL divergence itself, over the whole vocabulary: what the one-sample estimates estimate.
+/// The exact KL divergence over the whole vocabulary, which the one-sample estimators approximate.
 ///
 /// ```text
 /// kl_i = Σ_v p_v (ln p_v − ln q_v)        p, q = soft-max of logits / τ, ref_logits / τ
 /// ```
 ///
-/// Never negative beyond rounding. An entry with p = 0 counts 0; p > 0 where q = 0 gives +inf.
+/// Never negative beyond rounding. An entry with p = 0 contributes 0; p > 0 with q = 0 gives +inf.
 ///
 /// **Alignment.** Action-aligned in and out: row `i` predicted token `i`.
 ///
 /// **Mask.** Rows of dropped slots are never read; dropped slots get 0.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch` and `vocab`;
-/// [`Error::Config`](crate::Error::Config) if `vocab` is 0 or τ not positive; [`Error::Overflow`](crate::Error::Overflow) if
-/// `tokens × vocab` does not fit into a machine word.
+/// [`Error::Config`](crate::Error::Config) if `vocab` is 0 or τ is not positive;
+/// [`Error::Overflow`](crate::Error::Overflow) if `tokens × vocab` does not fit into a `usize`.
 ///
-/// **Reference.** ROLL's `full`; verl 0.9.1 declares the name `full` and refuses it.
+/// **Reference.** ROLL's `full`; verl 0.9.1 declares the name `full` but rejects it.
 ///
 /// # Example
 ///
@@ -139,7 +137,7 @@ struct Pair<R> {
 }
 
 impl<R: Real> Pair<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn read<L: Logit<Compute = R>>(logits: &[L], ref_logits: &[L], scale: R) -> Self {
         let (policy, reference) = (VocabRow::read(logits, scale), VocabRow::read(ref_logits, scale));
         let log_sums = R::narrow(policy.log_sum() - reference.log_sum());
@@ -147,13 +145,13 @@ impl<R: Real> Pair<R> {
     }
 
     /// p and ln p − ln q of one entry.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn entry(&self, [z, w]: [R; 2]) -> (R, R) {
         let (distance, ref_distance) = (z - self.policy.max, w - self.reference.max);
         (exp(distance) * self.inverse_sum, distance - ref_distance - self.log_sums)
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn divergence<L: Logit<Compute = R>>(&self, logits: &[L], ref_logits: &[L]) -> f64 {
         let mut sum = Sum::default();
         let (mut block, mut ref_block) = (Block::new(), Block::new());
@@ -168,7 +166,7 @@ impl<R: Real> Pair<R> {
 }
 
 impl<R: Real> Terms<R, 2, 1> for Pair<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn of(&self, z: [R; 2]) -> [R; 1] {
         let (p, log_ratio) = self.entry(z);
         // 0 · ±inf would be NaN
@@ -176,35 +174,38 @@ impl<R: Real> Terms<R, 2, 1> for Pair<R> {
     }
 }
 
-multiversion! {
-    fn values<L: Logit>(batch: &Batch<'_>, input: KlExactInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) -> () {
-        let rows = input.logits.chunks_exact(input.vocab).zip(input.ref_logits.chunks_exact(input.vocab));
-        for (((logits, ref_logits), &keep), out) in rows.zip(batch.mask().as_slice()).zip(out) {
-            *out = if keep {
-                L::Compute::narrow(Pair::read(logits, ref_logits, scale).divergence(logits, ref_logits))
-            } else {
-                L::Compute::zero()
-            };
-        }
+#[multiversion]
+fn values<L: Logit>(batch: &Batch<'_>, input: KlExactInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) {
+    let rows = input.logits.chunks_exact(input.vocab).zip(input.ref_logits.chunks_exact(input.vocab));
+    for (((logits, ref_logits), &keep), out) in rows.zip(batch.mask().as_slice()).zip(out) {
+        *out = if keep {
+            L::Compute::narrow(Pair::read(logits, ref_logits, scale).divergence(logits, ref_logits))
+        } else {
+            L::Compute::zero()
+        };
     }
 }
 
-multiversion! {
-    fn gradients<L: Logit>(batch: &Batch<'_>, input: KlExactGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) -> () {
-        let rows = input.logits.chunks_exact(input.vocab).zip(input.ref_logits.chunks_exact(input.vocab));
-        let rows = rows.zip(grad.chunks_exact_mut(input.vocab));
-        for (slot, (((logits, ref_logits), grad), &keep)) in rows.zip(batch.mask().as_slice()).enumerate() {
-            if !keep {
-                grad.fill(L::Compute::zero());
-                continue;
-            }
-            let pair = Pair::read(logits, ref_logits, scale);
-            let kl = L::Compute::narrow(pair.divergence(logits, ref_logits));
-            let g = input.grad_kl[slot] * scale;
-            for ((grad, &z), &w) in grad.iter_mut().zip(logits).zip(ref_logits) {
-                let (p, log_ratio) = pair.entry([z.load() * scale, w.load() * scale]);
-                *grad = if p == L::Compute::zero() { L::Compute::zero() } else { g * p * (log_ratio - kl) };
-            }
+#[multiversion]
+fn gradients<L: Logit>(
+    batch: &Batch<'_>,
+    input: KlExactGradientInput<'_, L>,
+    scale: L::Compute,
+    grad: &mut [L::Compute],
+) {
+    let rows = input.logits.chunks_exact(input.vocab).zip(input.ref_logits.chunks_exact(input.vocab));
+    let rows = rows.zip(grad.chunks_exact_mut(input.vocab));
+    for (slot, (((logits, ref_logits), grad), &keep)) in rows.zip(batch.mask().as_slice()).enumerate() {
+        if !keep {
+            grad.fill(L::Compute::zero());
+            continue;
+        }
+        let pair = Pair::read(logits, ref_logits, scale);
+        let kl = L::Compute::narrow(pair.divergence(logits, ref_logits));
+        let g = input.grad_kl[slot] * scale;
+        for ((grad, &z), &w) in grad.iter_mut().zip(logits).zip(ref_logits) {
+            let (p, log_ratio) = pair.entry([z.load() * scale, w.load() * scale]);
+            *grad = if p == L::Compute::zero() { L::Compute::zero() } else { g * p * (log_ratio - kl) };
         }
     }
 }

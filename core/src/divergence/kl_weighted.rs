@@ -7,9 +7,12 @@ use crate::{
     layout::{Batch, Row},
     math::exp,
     real::Real,
-    reduce::{map_row, row_difference},
+    reduce::{fold_row, map_row, row_difference},
     simd::multiversion,
 };
+
+#[cfg(test)]
+mod tests;
 
 /// What [`kl_importance_weighted`] reads, all action-aligned.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +21,7 @@ pub struct KlWeightedInput<'a, R> {
     pub log_probs: &'a [R],
     /// log π_ref of each token.
     pub ref_log_probs: &'a [R],
-    /// Log-probabilities of the policy that sampled.
+    /// Log-probabilities under the policy that sampled the tokens.
     pub old_log_probs: &'a [R],
 }
 
@@ -29,37 +32,45 @@ pub struct KlWeightedGradientInput<'a, R> {
     pub log_probs: &'a [R],
     /// log π_ref of each token.
     pub ref_log_probs: &'a [R],
-    /// Log-probabilities of the policy that sampled.
+    /// Log-probabilities under the policy that sampled the tokens.
     pub old_log_probs: &'a [R],
     /// ∂loss/∂kl of each token.
     pub grad_kl: &'a [R],
 }
 
-/// The weight of a token's estimate. None is detached: the gradient goes through both factors.
+/// The weight of a token's estimate. Weights are not detached: the gradient goes through both factors.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum KlWeight {
     /// `e^{log π − log π_old}` of the token. TRL 1.16 `use_bias_correction_kl`, Liger.
     #[default]
     Token,
     /// `e^{mean over the sequence}`, the same for all its tokens. TRL 1.16 with sequence-level ratios.
     Sequence,
-    /// As `Token`, then the product within ±10, the gradient 0 beyond. slime `use_unbiased_kl` with `low_var_kl`.
+    /// As `Token`, with the product clamped to ±10 and gradient 0 beyond. slime `use_unbiased_kl` with `low_var_kl`.
     TokenBounded,
-    /// As `Token`, an infinite or NaN weight counting 0, and no gradient at all where K3's argument is beyond its bound.
-    /// NeMo-RL with `use_on_policy_kl_approximation`.
+    /// As `Token`, but an infinite or NaN weight counts as 0, and there is no gradient where K3's argument is beyond
+    /// its bound. NeMo-RL with `use_on_policy_kl_approximation`.
     TokenFinite,
-    /// 1, with derivative 1: adds the score-function term to the gradient, not to the value. NeMo-RL without it.
+    /// 1, with derivative 1: adds the score-function term to the gradient, not to the value. NeMo-RL without that
+    /// option.
     ScoreFunction,
 }
 
 /// Which weight and which estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct KlWeightedConfig {
     /// Default [`KlWeight::Token`].
     pub weight: KlWeight,
     /// Default K3, its own gradient, unbounded.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_kl"))]
     pub kl: KlConfig,
 }
+
+#[cfg(feature = "serde")]
+crate::spelling::over_default! { read_kl: KlWeightedConfig.kl as KlConfig }
 
 impl Default for KlWeightedConfig {
     fn default() -> Self {
@@ -68,7 +79,7 @@ impl Default for KlWeightedConfig {
     }
 }
 
-/// KL to the reference from tokens that an older policy drew, weighted so that it is an estimate for the policy of now.
+/// KL to the reference, estimated from tokens of an older policy and importance-weighted to the current policy.
 ///
 /// ```text
 /// d = log π − log π_ref      out = w · k(d)      w = e^{log π − log π_old} of the token, or as KlWeight says
@@ -82,7 +93,7 @@ impl Default for KlWeightedConfig {
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** DeepSeek-V3.2, §3.1 ("unbiased KL estimate"). Who weighs how: [`KlWeight`].
+/// **Reference.** DeepSeek-V3.2, §3.1 ("unbiased KL estimate"). Weights by framework: [`KlWeight`].
 ///
 /// # Example
 ///
@@ -115,7 +126,8 @@ pub fn kl_importance_weighted<R: Real>(
     Ok(())
 }
 
-/// The gradient of a loss with respect to the log-probabilities, from its gradient with respect to each token's weighted KL.
+/// The gradient of a loss with respect to the log-probabilities, from its gradient with respect to each token's
+/// weighted KL.
 ///
 /// ```text
 /// ∂loss/∂log π_t = g_t w k'(d_t) + g_t w k(d_t)                         one weight per token
@@ -128,7 +140,7 @@ pub fn kl_importance_weighted<R: Real>(
 ///
 /// **Errors.** As [`kl_importance_weighted`].
 ///
-/// **Reference.** Equal to the autograd of TRL 1.16 and Liger. [`KlGradient::StraightThrough`] takes `d` for `k'`.
+/// **Reference.** Equal to the autograd of TRL 1.16 and Liger. [`KlGradient::StraightThrough`] uses `d` as `k'`.
 ///
 /// # Example
 ///
@@ -164,14 +176,14 @@ pub fn kl_importance_weighted_gradient<R: Real>(
     Ok(())
 }
 
-/// The one weight of a sequence.
-#[cfg_attr(not(compact), inline(always))]
+/// The weight shared by all tokens of a sequence.
+#[inline(always)]
 fn sequence_weight<R: Real>(row: &Row<'_>, log_probs: &[R], old_log_probs: &[R]) -> R {
     let sum = row_difference(row, log_probs, old_log_probs);
     exp(R::narrow(sum / row.kept().max(1) as f64))
 }
 
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 fn token_weight<R: Real>(weight: KlWeight, log_ratio: R) -> R {
     match weight {
         KlWeight::ScoreFunction => R::one(),
@@ -188,106 +200,64 @@ fn token_weight<R: Real>(weight: KlWeight, log_ratio: R) -> R {
 }
 
 /// Whether a product is strictly beyond slime's bound.
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 fn beyond<R: Real>(weight: KlWeight, product: R) -> bool {
     weight == KlWeight::TokenBounded && product.abs() > R::narrow(10.0)
 }
 
-multiversion! {
-    fn values<R: Real>(batch: &Batch<'_>, input: KlWeightedInput<'_, R>, config: &KlWeightedConfig, out: &mut [R]) -> () {
-        for row in batch.rows() {
-            let of_sequence = (config.weight == KlWeight::Sequence)
-                .then(|| sequence_weight(&row, input.log_probs, input.old_log_probs));
-            let inputs = [input.log_probs, input.ref_log_probs, input.old_log_probs];
-            map_row(&row, inputs, [&mut *out], |[new, reference, old]| {
-                let weight = of_sequence.unwrap_or_else(|| token_weight(config.weight, new - old));
-                let product = weight * value_of(&config.kl, new - reference);
-                let bound = R::narrow(10.0);
-                let bounded = if product > R::zero() { bound } else { -bound };
-                ([if beyond(config.weight, product) { bounded } else { product }], [])
-            });
-        }
+#[multiversion]
+fn values<R: Real>(batch: &Batch<'_>, input: KlWeightedInput<'_, R>, config: &KlWeightedConfig, out: &mut [R]) {
+    for row in batch.rows() {
+        let of_sequence =
+            (config.weight == KlWeight::Sequence).then(|| sequence_weight(&row, input.log_probs, input.old_log_probs));
+        let inputs = [input.log_probs, input.ref_log_probs, input.old_log_probs];
+        map_row(&row, inputs, out, |[new, reference, old]| {
+            let weight = of_sequence.unwrap_or_else(|| token_weight(config.weight, new - old));
+            let product = weight * value_of(&config.kl, new - reference);
+            let bound = R::narrow(10.0);
+            let bounded = if product > R::zero() { bound } else { -bound };
+            if beyond(config.weight, product) {
+                bounded
+            } else {
+                product
+            }
+        });
     }
 }
 
-multiversion! {
-    fn gradients<R: Real>(batch: &Batch<'_>, input: KlWeightedGradientInput<'_, R>, config: &KlWeightedConfig, grad: &mut [R]) -> () {
-        let inputs = [input.log_probs, input.ref_log_probs, input.old_log_probs, input.grad_kl];
-        for row in batch.rows() {
-            if config.weight == KlWeight::Sequence {
-                let weight = sequence_weight(&row, input.log_probs, input.old_log_probs);
-                let [sum] = map_row(&row, inputs, [], |[new, reference, _, g]| {
-                    ([], [(g * value_of(&config.kl, new - reference)).widen()])
-                });
-                let shared = weight * R::narrow(sum / row.kept().max(1) as f64);
-                map_row(&row, inputs, [&mut *grad], |[new, reference, _, g]| {
-                    ([g * weight * gradient_of(&config.kl, new - reference) + shared], [])
-                });
-                continue;
-            }
-            map_row(&row, inputs, [&mut *grad], |[new, reference, old, g]| {
-                let (d, weight) = (new - reference, token_weight(config.weight, new - old));
-                let value = value_of(&config.kl, d);
-                let unweighted = matches!(config.weight, KlWeight::TokenFinite | KlWeight::ScoreFunction)
-                    && config.kl.bounds == KlBounds::K3Only
-                    && config.kl.estimator == KlEstimator::K3
-                    && d.abs() > R::narrow(20.0);
-                let zero = unweighted || beyond(config.weight, weight * value);
-                ([if zero { R::zero() } else { g * weight * (gradient_of(&config.kl, d) + value) }], [])
+#[multiversion]
+fn gradients<R: Real>(
+    batch: &Batch<'_>,
+    input: KlWeightedGradientInput<'_, R>,
+    config: &KlWeightedConfig,
+    grad: &mut [R],
+) {
+    let inputs = [input.log_probs, input.ref_log_probs, input.old_log_probs, input.grad_kl];
+    for row in batch.rows() {
+        if config.weight == KlWeight::Sequence {
+            let weight = sequence_weight(&row, input.log_probs, input.old_log_probs);
+            let [sum] = fold_row(&row, inputs, [], |[new, reference, _, g]| {
+                ([], [(g * value_of(&config.kl, new - reference)).widen()])
             });
+            let shared = weight * R::narrow(sum / row.kept().max(1) as f64);
+            map_row(&row, inputs, grad, |[new, reference, _, g]| {
+                g * weight * gradient_of(&config.kl, new - reference) + shared
+            });
+            continue;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Layout, Mask};
-
-    #[test]
-    fn gradients_are_the_slopes() {
-        let keep = [true, true, false, true];
-        let batch = Batch::new(Layout::padded(1, 4).unwrap(), Mask::new(&keep)).unwrap();
-        let (new, reference) = ([-0.4, -1.1, f64::NAN, -0.8], [-0.6, -1.0, f64::NAN, -1.4]);
-        let (old, grad_kl) = ([-0.5, -1.3, f64::NAN, -0.7], [1.0, 0.5, f64::NAN, -2.0]);
-        for weight in [KlWeight::Token, KlWeight::Sequence, KlWeight::TokenBounded, KlWeight::TokenFinite] {
-            let config = KlWeightedConfig { weight, ..Default::default() };
-            let loss = |log_probs: &[f64; 4]| {
-                let mut kl = [0.0; 4];
-                let input = KlWeightedInput { log_probs, ref_log_probs: &reference, old_log_probs: &old };
-                kl_importance_weighted(&batch, input, &config, &mut kl).unwrap();
-                kl[0] * grad_kl[0] + kl[1] * grad_kl[1] + kl[3] * grad_kl[3]
-            };
-            let mut grad = [9.0; 4];
-            let input = KlWeightedGradientInput {
-                log_probs: &new,
-                ref_log_probs: &reference,
-                old_log_probs: &old,
-                grad_kl: &grad_kl,
-            };
-            kl_importance_weighted_gradient(&batch, input, &config, &mut grad).unwrap();
-            for slot in [0, 1, 3] {
-                let (mut up, mut down) = (new, new);
-                up[slot] += 1e-6;
-                down[slot] -= 1e-6;
-                let slope = (loss(&up) - loss(&down)) / 2e-6;
-                assert!((slope - grad[slot]).abs() < 1e-8, "{weight:?} {slot}: {slope} {}", grad[slot]);
+        map_row(&row, inputs, grad, |[new, reference, old, g]| {
+            let (d, weight) = (new - reference, token_weight(config.weight, new - old));
+            let value = value_of(&config.kl, d);
+            let unweighted = matches!(config.weight, KlWeight::TokenFinite | KlWeight::ScoreFunction)
+                && config.kl.bounds == KlBounds::K3Only
+                && config.kl.estimator == KlEstimator::K3
+                && d.abs() > R::narrow(20.0);
+            let zero = unweighted || beyond(config.weight, weight * value);
+            if zero {
+                R::zero()
+            } else {
+                g * weight * (gradient_of(&config.kl, d) + value)
             }
-            assert_eq!(grad[2], 0.0);
-        }
-    }
-
-    #[test]
-    fn the_mean_of_trl() {
-        // the fixture of the catalogue, §16, its dropped slots left out
-        let new = [-0.45, -1.3, -0.2, -0.2, -0.6, -1.2, -0.65, -0.95, -1.0, -0.15, -0.9, -0.7, -1.1, -0.06, -0.2];
-        let old = [-0.5, -1.0, -0.2, -0.7, -0.3, -2.0, -0.6, -0.9, -1.2, -0.1, -0.4, -0.8, -1.5, -0.05, -0.25];
-        let reference = [-0.6, -1.1, -0.3, -0.9, -0.2, -2.2, -0.5, -1.0, -1.5, -0.2, -0.5, -0.9, -1.2, -0.1, -0.4];
-        let batch = Batch::new(Layout::packed(&[0, 4, 8, 10, 15]).unwrap(), Mask::new(&[true; 15])).unwrap();
-        let mut kl = [9.0; 15];
-        let input = KlWeightedInput { log_probs: &new, ref_log_probs: &reference, old_log_probs: &old };
-        kl_importance_weighted(&batch, input, &KlWeightedConfig::default(), &mut kl).unwrap();
-        let mean: f64 = kl.iter().fold(0.0, |sum, kl| sum + kl) / 15.0;
-        assert!((mean - 0.099375).abs() < 1e-6, "{mean}");
+        });
     }
 }

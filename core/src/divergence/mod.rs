@@ -1,4 +1,5 @@
-//! **Stage 2 of 7 — divergence.** Reads the log-probabilities (or logits) of policy and reference, writes how far apart they are.
+//! **Stage 2 of 7 — divergence.** Reads the log-probabilities (or logits) of policy and reference, writes how far apart
+//! they are.
 
 mod kl_estimate;
 mod kl_exact;

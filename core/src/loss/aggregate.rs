@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_count, check_len, check_positive, refused, Error, Result},
+    error::{check_config, check_count, check_len, check_positive, Error, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -8,24 +8,31 @@ use crate::{
     statistics::Divisor,
 };
 
-/// How the losses of the tokens become one number.
+#[cfg(feature = "serde")]
+use crate::spelling::aggregate as spelling;
+
+/// How token losses are reduced to one number.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "spelling::EitherMode", into = "spelling::EitherMode"))]
 pub enum AggregateMode<'a> {
-    /// `Σ L / N`: every token weighs the same. verl's default, TRL's `dapo` and `bnpo`, OpenRLHF.
+    /// `Σ L / N`: every token has the same weight. verl's default, TRL's `dapo` and `bnpo`, OpenRLHF.
     #[default]
     TokenMean,
     /// `Σ L`.
     TokenSum,
-    /// `Σ_i Σ_t L / |S|`: every sequence weighs by its length.
+    /// `Σ_i Σ_t L / |S|`: the weight of a sequence is proportional to its length.
     SequenceMeanTokenSum,
     /// `Σ_i Σ_t L / (|S| · scale)`: Dr. GRPO; `scale` is a constant length such as the longest allowed.
     SequenceMeanTokenSumNorm {
         /// The constant length; positive.
         scale: f64,
     },
-    /// `Σ_i (Σ_t L / n_i) / |S|`: every sequence weighs the same. TRL's `grpo`.
+    /// `Σ_i (Σ_t L / n_i) / |S|`: every sequence has the same weight. TRL's `grpo`.
     SequenceMeanTokenMean,
-    /// `Σ_p (Σ L / N_p) / P`: every prompt weighs the same.
+    /// `Σ_p (Σ L / N_p) / P`: every prompt has the same weight. Deserialised without groups and tokens, which the
+    /// caller must add.
     PromptMean {
         /// The prompt of each sequence.
         groups: Groups<'a>,
@@ -34,18 +41,23 @@ pub enum AggregateMode<'a> {
     },
 }
 
-/// Whose tokens and sequences the denominators count.
+/// Which tokens and sequences the denominators count.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counts {
-    /// Those of the batch at hand.
+    /// Those of the current batch.
     #[default]
     Local,
-    /// Those of the whole step, so that micro-batches and ranks add up to it.
+    /// Those of the whole step, so that the losses of micro-batches and ranks add up to its loss.
     Global(GlobalCounts),
 }
 
-/// The counts of a whole optimiser step. Only those that the mode divides by are looked at.
+#[cfg(feature = "serde")]
+crate::spelling::nullable! { Counts { Local, Global(GlobalCounts) } }
+
+/// The counts of a whole optimiser step. Only those that the mode divides by are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GlobalCounts {
     /// Kept tokens, `N`.
     pub tokens: u64,
@@ -64,7 +76,9 @@ impl Default for GlobalCounts {
 }
 
 /// Whether a sequence without kept tokens counts in `|S|` of a local batch.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum EmptyRows {
     /// It does not: `|S|` counts sequences with a kept token. verl 0.9.1, OpenRLHF 0.11.
     #[default]
@@ -73,8 +87,10 @@ pub enum EmptyRows {
     Counted,
 }
 
-/// How the losses of the tokens become one number, in full.
+/// How token losses are aggregated: mode, counts, empty rows and divisor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "spelling::Given", into = "spelling::Written"))]
 pub struct Aggregate<'a> {
     /// Default [`AggregateMode::TokenMean`].
     pub mode: AggregateMode<'a>,
@@ -82,29 +98,32 @@ pub struct Aggregate<'a> {
     pub counts: Counts,
     /// Default [`EmptyRows::Excluded`].
     pub empty_rows: EmptyRows,
-    /// What [`AggregateMode::SequenceMeanTokenMean`] divides each sequence by: `n_i`, or verl's and OpenRLHF's `n_i + 1e-8`.
+    /// Divisor of each sequence in [`AggregateMode::SequenceMeanTokenMean`]: `n_i`, or verl's and OpenRLHF's
+    /// `n_i + 1e-8`.
     pub divisor: Divisor,
 }
 
-/// The losses of the tokens as one number, and the weight each of them has in it.
+/// Aggregates token losses into one number and writes the weight of each token in it.
 ///
 /// ```text
 /// loss = Σ_i Σ_t W[i, t] L[i, t]        W = ∂loss/∂L, constant within a sequence; see AggregateMode
 /// ```
 ///
-/// With [`Counts::Global`] the weights do not depend on how the step was split: the losses of all micro-batches and ranks add up
-/// to the loss of the whole (divided by `ranks`, which undoes a later average), and every gradient keeps its bits.
+/// With [`Counts::Global`] the weights do not depend on how the step was split: the losses of all micro-batches and
+/// ranks add up to the loss of the whole (divided by `ranks`, which undoes a later average), and every gradient keeps
+/// its bits.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get weight 0.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `scale` or a global count that is
-/// needed is not positive; [`Error::Entry`] if `tokens` counts fewer tokens for a prompt than one of its sequences has;
-/// [`Error::EmptyMask`] for a mean by local counts without kept tokens.
+/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`; [`Error::Config`] if `scale` or a
+/// required global count is not positive; [`Error::Entry`] if `tokens` counts fewer tokens for a prompt than one of its
+/// sequences has; [`Error::EmptyMask`] for a mean by local counts without kept tokens.
 ///
-/// **Reference.** verl 0.9.1 `agg_loss`; TRL 1.16 loss types; OpenRLHF 0.11 `aggregate_loss`; `PromptMean`: SkyRL (2026-08).
-/// verl before 0.9 did not divide `SequenceMeanTokenSumNorm` by `|S|`: that is [`AggregateMode::TokenSum`] over `scale`.
+/// **Reference.** verl 0.9.1 `agg_loss`; TRL 1.16 loss types; OpenRLHF 0.11 `aggregate_loss`; `PromptMean`: SkyRL
+/// (2026-08). verl before 0.9 did not divide `SequenceMeanTokenSumNorm` by `|S|`: that is [`AggregateMode::TokenSum`]
+/// over `scale`.
 ///
 /// # Example
 ///
@@ -126,19 +145,18 @@ pub fn aggregate<R: Real>(batch: &Batch<'_>, losses: &[R], config: &Aggregate<'_
     Ok(weigh(batch, losses, &plan, weights))
 }
 
-multiversion! {
-    fn weigh<R: Real>(batch: &Batch<'_>, losses: &[R], plan: &Plan<'_>, weights: &mut [R]) -> f64 {
-        let mut loss = Sum::default();
-        for (row, weight) in plan.rows(batch) {
-            let rounded = R::narrow(weight);
-            let [sum] = fold_row(&row, [losses], [&mut *weights], |[x]| ([rounded], [x]));
-            loss.add(weight * sum);
-        }
-        loss.value()
+#[multiversion]
+fn weigh<R: Real>(batch: &Batch<'_>, losses: &[R], plan: &Plan<'_>, weights: &mut [R]) -> f64 {
+    let mut loss = Sum::default();
+    for (row, weight) in plan.rows(batch) {
+        let rounded = R::narrow(weight);
+        let [sum] = fold_row(&row, [losses], [&mut *weights], |[x]| ([rounded], [x]));
+        loss.add(weight * sum);
     }
+    loss.value()
 }
 
-/// Kept tokens of each prompt in one batch; add those of all batches up for [`AggregateMode::PromptMean`].
+/// Number of kept tokens of each prompt in one batch; add up those of all batches for [`AggregateMode::PromptMean`].
 ///
 /// ```text
 /// out_p = Σ_{i of prompt p} n_i
@@ -177,9 +195,9 @@ fn check_groups(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<()> {
     check_count("groups", groups.sequences(), batch.sequences())
 }
 
-/// A checked aggregation: what is left to do per sequence.
+/// A validated aggregation: computes the weight of each sequence.
 pub(crate) struct Plan<'a> {
-    /// The weight of a token, or of what remains to be divided by a per-sequence or per-prompt count.
+    /// The weight of a token, before the division by a per-sequence or per-prompt count if the mode has one.
     share: f64,
     per: Per<'a>,
 }
@@ -191,13 +209,21 @@ enum Per<'a> {
 }
 
 impl<'a> Aggregate<'a> {
-    /// Checks everything that a loss needs to know before it writes.
+    /// The weight of the kept tokens of each sequence, for crates that compute losses elsewhere.
+    #[doc(hidden)]
+    pub fn sequence_weights(&self, batch: &Batch<'_>, mut weight: impl FnMut(f64)) -> Result<()> {
+        let plan = self.plan(batch)?;
+        for (_, of_sequence) in plan.rows(batch) {
+            weight(of_sequence);
+        }
+        Ok(())
+    }
+
+    /// Validates the aggregation, before a loss writes anything.
     pub(crate) fn plan(&self, batch: &Batch<'_>) -> Result<Plan<'a>> {
         let (global, ranks) = match self.counts {
-            // a sum over nothing is 0; a mean over nothing is nothing
-            Counts::Local if batch.kept() == 0 && self.mode != AggregateMode::TokenSum => {
-                return refused(Error::EmptyMask)
-            }
+            // an empty sum is 0; an empty mean is undefined
+            Counts::Local if batch.kept() == 0 && self.mode != AggregateMode::TokenSum => return Err(Error::EmptyMask),
             Counts::Local => (None, 1.0),
             Counts::Global(counts) => {
                 check_config("ranks", "at least 1", counts.ranks as f64, counts.ranks > 0)?;
@@ -237,7 +263,7 @@ impl<'a> Aggregate<'a> {
                 check_len("tokens", tokens, groups.count())?;
                 for (row, group) in batch.rows().zip(groups.ids()) {
                     if tokens[group] < row.kept() as u64 {
-                        return refused(Error::Entry {
+                        return Err(Error::Entry {
                             what: "tokens",
                             index: group,
                             must_be: "at least the kept tokens of each sequence of the prompt",
@@ -257,19 +283,19 @@ impl<'a> Aggregate<'a> {
 }
 
 impl Plan<'_> {
-    /// The same with every weight times a coefficient.
+    /// The same plan with every weight multiplied by a coefficient.
     pub(crate) fn times(self, coefficient: f64) -> Self {
         Self { share: self.share * coefficient, ..self }
     }
 
     /// Each sequence with the weight of its kept tokens.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn rows<'b>(&'b self, batch: &'b Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         self.rows_from(batch, 0)
     }
 
-    /// As [`Self::rows`] for a part that begins with sequence `first` of the whole batch.
-    #[cfg_attr(not(compact), inline(always))]
+    /// Like [`Self::rows`], for a part that begins with sequence `first` of the whole batch.
+    #[inline(always)]
     pub(crate) fn rows_from<'b>(
         &'b self,
         part: &'b Batch<'b>,

@@ -1,6 +1,6 @@
 use super::{ppo_clip, reinforce, PolicyLoss, PolicyLossInput, PpoConfig, ReinforceConfig};
 use crate::{
-    error::{check_len, refused, Error, Result},
+    error::{check_len, Error, Result},
     layout::{Batch, Mask},
     real::Real,
     rollout::{
@@ -8,13 +8,19 @@ use crate::{
         CriterionMetrics, RejectionConfig, RejectionTotals, RolloutConfig, RolloutInput, RolloutMismatch,
         RolloutWeightMetrics,
     },
-    statistics::Divisor,
+    statistics::{Divisor, MeanConfig},
 };
 
+#[cfg(feature = "serde")]
+use crate::spelling::bypass as spelling;
+
 /// The policy loss of [`bypass_loss`].
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "spelling::GivenForm<'a>", into = "spelling::WrittenForm<'a>"))]
 pub enum BypassForm<'a> {
-    /// The clipped surrogate. Its ratio is the correction already, so the weights are for the metrics alone.
+    /// The clipped surrogate. Its ratio already is the correction, so the weights only enter the metrics.
     PpoClip(PpoConfig<'a>),
     /// The plain policy gradient, times the weights.
     Reinforce(ReinforceConfig<'a>),
@@ -28,6 +34,8 @@ impl Default for BypassForm<'_> {
 
 /// How [`bypass_loss`] corrects for the sampler.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "spelling::GivenConfig<'a>", into = "spelling::WrittenConfig<'a>"))]
 pub struct BypassConfig<'a> {
     /// The importance weights; default none.
     pub weights: Option<RolloutConfig>,
@@ -35,7 +43,7 @@ pub struct BypassConfig<'a> {
     pub rejection: RejectionConfig<'a>,
     /// Default [`BypassForm::PpoClip`].
     pub form: BypassForm<'a>,
-    /// What the means of the mismatch divide by; default the exact count.
+    /// Divisor of the mismatch means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -53,19 +61,20 @@ pub struct BypassOutput<'a, R> {
 }
 
 /// What [`bypass_loss`] returns.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BypassLoss {
-    /// The policy loss and its metrics, over the tokens left; all 0 if none is.
+    /// The policy loss and its metrics, over the tokens left after rejection; all 0 if none are left.
     pub policy: PolicyLoss,
     /// How far the policy is from the sampler's, over all kept tokens.
     pub mismatch: RolloutMismatch,
-    /// If there are weights.
+    /// `Some` if weights are configured.
     pub weights: Option<RolloutWeightMetrics>,
-    /// If there are criteria.
+    /// `Some` if there are rejection criteria.
     pub rejection: Option<RejectionTotals>,
 }
 
-/// A policy loss that takes the sampler's log-probabilities for the old ones and corrects for both at once.
+/// A policy loss that uses the sampler's log-probabilities as the old ones and corrects for both at once.
 ///
 /// ```text
 /// δ_t = log π_t − log π_old,t, a constant        ω = rollout_weights(δ)        m' = rollout_rejection(δ)
@@ -77,14 +86,14 @@ pub struct BypassLoss {
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
-/// **Mask.** Dropped slots are never read and get weight, gradient 0 and `false`; rejected tokens get gradient 0.
+/// **Mask.** Dropped slots are never read and get weight 0, gradient 0 and `false`; rejected tokens get gradient 0.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit `batch` or `per_criterion` the criteria; [`Error::EmptyMask`] without kept
-/// tokens; the errors of [`rollout_weights`], [`rollout_rejection`] and of the policy loss. `weights` of the input must be absent
-/// ([`Error::Length`] otherwise): they are computed here.
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch` or `per_criterion` the criteria; [`Error::EmptyMask`]
+/// without kept tokens; the errors of [`rollout_weights`], [`rollout_rejection`] and of the policy loss. `weights` of
+/// the input must be absent ([`Error::Length`] otherwise): they are computed here.
 ///
-/// **Reference.** verl 0.9.1 `bypass_mode`, with `DualClip::NegativeOnly(3.0)` and [`Divisor::CountPlusEpsilon`]; where everything is
-/// rejected it gives NaN.
+/// **Reference.** verl 0.9.1 `bypass_mode`, with `DualClip::NegativeOnly(3.0)` and [`Divisor::CountPlusEpsilon`]; it
+/// gives NaN if every token is rejected.
 ///
 /// # Example
 ///
@@ -92,12 +101,11 @@ pub struct BypassLoss {
 /// use tokenwise::{loss::*, rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = PolicyLossInput {
-///     log_probs: &[-1.0, f64::NAN, -1.0],
-///     old_log_probs: &[-1.0, f64::NAN, -4.0],      // the sampler found the last token far less likely
-///     advantages: &[1.0, f64::NAN, 1.0],
-///     weights: None,
-/// };
+/// let input = PolicyLossInput::new(
+///     &[-1.0, f64::NAN, -1.0],
+///     &[-1.0, f64::NAN, -4.0],      // the sampler found the last token far less likely
+///     &[1.0, f64::NAN, 1.0],
+/// );
 /// let criteria = [Criterion { option: RejectionOption::TokenK2, upper: 0.5, ..Default::default() }];
 /// let rejection = RejectionConfig { criteria: &criteria, ..Default::default() };
 /// let config = BypassConfig { rejection, ..Default::default() };
@@ -119,7 +127,7 @@ pub fn bypass_loss<R: Real>(
     let BypassOutput { weights, keep, per_criterion, grad } = output;
     input.check(batch, grad)?;
     if let Some(weights) = input.weights {
-        return refused(Error::Length { what: "weights", expected: 0, got: weights.len() });
+        return Err(Error::Length { what: "weights", expected: 0, got: weights.len() });
     }
     check_len("weights", weights, batch.tokens())?;
     check_len("keep", keep, batch.tokens())?;
@@ -134,10 +142,10 @@ pub fn bypass_loss<R: Real>(
     checked?;
     aggregate.plan(batch)?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
 
-    // from here on nothing can be refused
+    // nothing can fail from here on
     let weight_metrics = match &config.weights {
         Some(rollout) => {
             rollout_weights(batch, pair, rollout, weights)?;
@@ -155,7 +163,7 @@ pub fn bypass_loss<R: Real>(
         [] => None,
         _ => Some(rollout_rejection_metrics(batch, pair, &config.rejection, per_criterion)?),
     };
-    let mismatch = rollout_mismatch(batch, pair, config.divisor)?;
+    let mismatch = rollout_mismatch(batch, pair, &MeanConfig { divisor: config.divisor })?;
     let left = Batch::new(batch.layout(), Mask::new(keep))?;
     let policy = if left.kept() == 0 {
         grad.fill(R::zero());

@@ -1,6 +1,5 @@
 use super::{
-    surrogate::{check_bound, Ratio},
-    token::{evaluate, Token, TokenLoss},
+    policy::{check_bound, evaluate, Ratio, Token, TokenLoss},
     Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
@@ -10,7 +9,8 @@ use crate::{
     statistics::Divisor,
 };
 
-/// Between which bounds [`cispo`] takes the ratio.
+/// The bounds of the ratio in [`cispo`].
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CispoBounds {
     /// `1 − low … 1 + high`. verl 0.9.1, slime, NeMo-RL, SkyRL (2026-08).
@@ -27,16 +27,24 @@ pub enum CispoBounds {
     },
 }
 
+#[cfg(feature = "serde")]
+crate::spelling::tagged! {
+    CispoBounds { low: f64, high: f64 }
+    "relative" Relative(low, high) = { Self::Relative { low, high } }
+    "absolute" Absolute(high) = { Self::Absolute { high } }
+}
+
 /// How [`cispo`] bounds and aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct CispoConfig<'a> {
     /// Default `Relative { low: 0.2, high: 0.2 }`.
     pub bounds: CispoBounds,
     /// Log-ratios are bounded to ±this before the exponential; default 20 (verl; TRL has none).
     pub log_ratio_bound: Option<f64>,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -51,7 +59,7 @@ impl Default for CispoConfig<'_> {
     }
 }
 
-/// A policy gradient weighed by the bounded ratio: clipping without losing a token's gradient.
+/// A policy gradient weighted by the bounded ratio: clipping without losing a token's gradient.
 ///
 /// ```text
 /// ĉ_t = clip(ρ_t, low, high), a constant        loss = −Agg_t ĉ_t A_t log π_t        ∂loss/∂log π_t = −W_t ĉ_t A_t
@@ -63,11 +71,13 @@ impl Default for CispoConfig<'_> {
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a bound
-/// is outside its domain; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a bound is outside its domain; the errors of
+/// [`aggregate`](super::aggregate).
 ///
-/// **Reference.** MiniMax-M1, arXiv:2506.13585, eq. 4. Whose bounds: [`CispoBounds`]. TorchRL's "CISPO" differentiates through the
-/// bound instead and has no log-probability factor: that is [`ppo_clip`](super::ppo_clip) without the minimum.
+/// **Reference.** MiniMax-M1, arXiv:2506.13585, eq. 4. For the bounds of each framework see [`CispoBounds`]. TorchRL's
+/// "CISPO" differentiates through the bound instead and has no log-probability factor: that is
+/// [`ppo_clip`](super::ppo_clip) without the minimum.
 ///
 /// # Example
 ///
@@ -75,12 +85,10 @@ impl Default for CispoConfig<'_> {
 /// use tokenwise::{loss::*, math, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = PolicyLossInput {
-///     log_probs: &[math::ln(2.0), f64::NAN, 0.0],      // ratio 2, bounded to 1.5
-///     old_log_probs: &[0.0, f64::NAN, 0.0],
-///     advantages: &[1.0, f64::NAN, -1.0],
-///     weights: None,
-/// };
+/// let log_probs = [math::ln(2.0), f64::NAN, 0.0];      // ratio 2, bounded to 1.5
+/// let old_log_probs = [0.0, f64::NAN, 0.0];
+/// let advantages = [1.0, f64::NAN, -1.0];
+/// let input = PolicyLossInput::new(&log_probs, &old_log_probs, &advantages);
 /// let config = CispoConfig { bounds: CispoBounds::Relative { low: 0.5, high: 0.5 }, ..Default::default() };
 /// let mut grad = [9.0; 3];
 /// assert_eq!(cispo(&batch, input, &config, &mut grad)?.clip_fraction, 0.5);
@@ -114,7 +122,7 @@ pub fn cispo<R: Real>(
 /// How [`tis_loss`] aggregates.
 pub type TisLossConfig<'a> = super::ReinforceConfig<'a>;
 
-/// A policy gradient weighed by the ratio, which counts at most 1.
+/// A policy gradient weighted by the ratio, capped at 1.
 ///
 /// ```text
 /// ĉ_t = min(ρ_t, 1), a constant        loss = −Agg_t ĉ_t A_t log π_t        ∂loss/∂log π_t = −W_t ĉ_t A_t
@@ -126,7 +134,8 @@ pub type TisLossConfig<'a> = super::ReinforceConfig<'a>;
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; the errors of
+/// [`aggregate`](super::aggregate).
 ///
 /// **Reference.** ROLL (2026-08) `tis`: truncated importance sampling as a loss.
 ///
@@ -136,12 +145,10 @@ pub type TisLossConfig<'a> = super::ReinforceConfig<'a>;
 /// use tokenwise::{loss::*, math, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = PolicyLossInput {
-///     log_probs: &[math::ln(2.0), f64::NAN, 0.0],
-///     old_log_probs: &[0.0, f64::NAN, 0.0],
-///     advantages: &[1.0, f64::NAN, -1.0],
-///     weights: None,
-/// };
+/// let log_probs = [math::ln(2.0), f64::NAN, 0.0];
+/// let old_log_probs = [0.0, f64::NAN, 0.0];
+/// let advantages = [1.0, f64::NAN, -1.0];
+/// let input = PolicyLossInput::new(&log_probs, &old_log_probs, &advantages);
 /// let mut grad = [9.0; 3];
 /// tis_loss(&batch, input, &TisLossConfig::default(), &mut grad)?;
 /// assert_eq!(grad, [-0.5, 0.0, 0.5]);
@@ -168,7 +175,7 @@ struct Bounded<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Bounded<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
         let inside = if ratio.ratio < self.low { self.low } else { ratio.ratio };

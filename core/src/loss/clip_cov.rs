@@ -13,20 +13,23 @@ use crate::{
 
 /// How [`clip_cov`] clips, and which tokens [`clip_cov_selection`] may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ClipCovConfig<'a> {
     /// ε⁻; not negative, default 0.2.
     pub clip_low: f64,
     /// ε⁺; not negative, default 0.2.
     pub clip_high: f64,
     /// Candidates have a covariance above this; default 1.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub lower: f64,
     /// Candidates have a covariance below this; default 5.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub upper: f64,
     /// Share of the kept tokens to choose, at least one; in `[0, 1]`, default 2e-4.
     pub ratio: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What means divide by; default the exact count.
+    /// Divisor of means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -44,20 +47,39 @@ impl Default for ClipCovConfig<'_> {
     }
 }
 
-/// The clipped surrogate without the tokens chosen beforehand: their gradient is detached, so that entropy does not collapse.
+/// What [`clip_cov`] reads, all action-aligned.
+#[derive(Clone, Copy, Debug)]
+pub struct ClipCovInput<'a, R> {
+    /// The inputs common to all policy losses.
+    pub policy: PolicyLossInput<'a, R>,
+    /// Tokens whose gradient is detached.
+    pub selected: &'a [bool],
+}
+
+/// How [`clip_cov_selection`] chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
+pub struct ClipCovSelectionConfig<'a> {
+    /// The settings of the loss that uses the selection; the aggregation is ignored.
+    pub clip: ClipCovConfig<'a>,
+    /// Seed of the random generator; default 0.
+    pub seed: u64,
+}
+
+/// The clipped surrogate without the selected tokens: their gradient is detached, so that entropy does not collapse.
 ///
 /// ```text
 /// L_t = [t not selected] · max(−ρ_t A_t, −clip(ρ_t, 1 − ε⁻, 1 + ε⁺) A_t)        ∂loss/∂log π_t = −W_t ρ_t A_t, or 0
 /// ```
 ///
-/// `clip_fraction` is the share of selected tokens. Choose them by [`clip_cov_selection`], or any other way.
+/// `clip_fraction` is the share of selected tokens. Select them with [`clip_cov_selection`] or in any other way.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read, whether selected or not, and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
-/// width is negative; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a clip width is negative; the errors of [`aggregate`](super::aggregate).
 ///
 /// **Reference.** Cui et al. 2025, arXiv:2505.22617, §4.2; verl 0.9.1 `clip_cov`. Log-ratios are not bounded.
 ///
@@ -68,20 +90,21 @@ impl Default for ClipCovConfig<'_> {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, 3.0], weights: None };
+/// let policy = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, 3.0]);
+/// let input = ClipCovInput { policy, selected: &[false, true, true] };
 /// let mut grad = [9.0; 3];
-/// let result = clip_cov(&batch, input, &ClipCovConfig::default(), &[false, true, true], &mut grad)?;
+/// let result = clip_cov(&batch, input, &ClipCovConfig::default(), &mut grad)?;
 /// assert_eq!((result.loss, result.clip_fraction), (-0.5, 0.5));
 /// assert_eq!(grad, [-0.5, 0.0, 0.0]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn clip_cov<R: Real>(
     batch: &Batch<'_>,
-    input: PolicyLossInput<'_, R>,
+    input: ClipCovInput<'_, R>,
     config: &ClipCovConfig<'_>,
-    selected: &[bool],
     grad: &mut [R],
 ) -> Result<PolicyLoss> {
+    let ClipCovInput { policy: input, selected } = input;
     input.check(batch, grad)?;
     check_len("selected", selected, batch.tokens())?;
     let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
@@ -90,14 +113,15 @@ pub fn clip_cov<R: Real>(
         let ratio = exp(log_ratio);
         let token = clip.token(ratio, advantage);
         let slope = if token.flat { R::zero() } else { -advantage * ratio };
-        // a NaN loss has a NaN gradient, chosen or not
+        // a NaN loss has a NaN gradient, selected or not
         let slope = if token.loss.is_nan() { token.loss } else { slope };
         let pick = |x: R| if selected[slot] & !x.is_nan() { R::zero() } else { x };
         (pick(token.loss), pick(slope), selected[slot], -log_ratio)
     }))
 }
 
-/// Chooses the tokens whose gradient [`clip_cov`] detaches: some of those with a high covariance of advantage and log-probability.
+/// Selects the tokens whose gradient [`clip_cov`] detaches: some of those with a high covariance of advantage and
+/// log-probability.
 ///
 /// ```text
 /// cov_t = (A_t − Ā)(log π_t − mean log π)        candidates: lower < cov_t < upper, and not held by the clip
@@ -110,10 +134,11 @@ pub fn clip_cov<R: Real>(
 ///
 /// **Mask.** Dropped slots are never read and never chosen.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
-/// width is negative, `ratio` outside `[0, 1]`, or `lower` above `upper` or NaN.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a clip width is negative, `ratio` outside `[0, 1]`, or `lower` above
+/// `upper` or NaN.
 ///
-/// **Reference.** verl 0.9.1 `clip_cov`, which draws by torch's generator.
+/// **Reference.** verl 0.9.1 `clip_cov`, which draws with torch's generator.
 ///
 /// # Example
 ///
@@ -122,19 +147,20 @@ pub fn clip_cov<R: Real>(
 ///
 /// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
 /// let log_probs = [-4.0, -1.0, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[-2.0, 1.0, f64::NAN, 1.0], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[-2.0, 1.0, f64::NAN, 1.0]);
 /// let mut selected = [false; 4];
-/// assert_eq!(clip_cov_selection(&batch, input, &ClipCovConfig::default(), 7, &mut selected)?, 1);
+/// let config = ClipCovSelectionConfig { seed: 7, ..Default::default() };
+/// assert_eq!(clip_cov_selection(&batch, input, &config, &mut selected)?, 1);
 /// assert_eq!(selected, [true, false, false, false]);       // covariance 4; that of the others is 1, not above the lower bound
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn clip_cov_selection<R: Real>(
     batch: &Batch<'_>,
     input: PolicyLossInput<'_, R>,
-    config: &ClipCovConfig<'_>,
-    seed: u64,
+    config: &ClipCovSelectionConfig<'_>,
     selected: &mut [bool],
 ) -> Result<usize> {
+    let ClipCovSelectionConfig { clip: config, seed } = *config;
     input.check(batch, input.log_probs)?;
     check_len("selected", selected, batch.tokens())?;
     let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
@@ -165,7 +191,7 @@ pub fn clip_cov_selection<R: Real>(
     Ok(chosen)
 }
 
-/// A small generator with the same sequence everywhere.
+/// A small random generator with the same sequence on every target.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -177,7 +203,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// Uniform below `bound` (at least 1), by the high half of a product; the bias is below bound / 2⁶⁴.
+    /// Uniform below `bound` (at least 1), from the high half of a product; the bias is below bound / 2⁶⁴.
     fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }

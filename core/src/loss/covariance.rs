@@ -1,4 +1,5 @@
-//! What [`clip_cov`](super::clip_cov) and [`kl_cov`](super::kl_cov) share: covariances, and a walk whose tokens know their slot.
+//! Shared by [`clip_cov`](super::clip_cov) and [`kl_cov`](super::kl_cov): covariances, and a token loop that passes the
+//! slot.
 
 use super::{aggregate::Plan, PolicyLoss, PolicyLossInput};
 use crate::{
@@ -32,7 +33,8 @@ impl Center {
     }
 }
 
-/// Aggregates a loss whose tokens know their slot; in order, one at a time. `token` gives loss, slope, whether it counts, and its KL.
+/// Aggregates a loss that depends on the slot of a token, one token at a time in order. `token` returns loss, slope,
+/// whether the token counts in `clip_fraction`, and its KL.
 pub(super) fn walk<R: Real>(
     batch: &Batch<'_>,
     input: &PolicyLossInput<'_, R>,

@@ -1,6 +1,5 @@
 use super::{
-    surrogate::{check_bound, Ratio},
-    token::{evaluate, Token, TokenLoss},
+    policy::{check_bound, evaluate, Ratio, Token, TokenLoss},
     Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
@@ -11,20 +10,22 @@ use crate::{
     statistics::Divisor,
 };
 
-/// How far [`dppo_tv`] and [`dppo_kl`] let the probability of a token move. The bounds are divergences, not ratio widths.
+/// How far [`dppo_tv`] and [`dppo_kl`] let the probability of a token move. The bounds are divergences, not ratio
+/// widths.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct DppoConfig<'a> {
     /// The bound where the advantage is not positive; not negative, default 0.2.
     pub clip_low: f64,
     /// The bound where the advantage is positive; not negative, default 0.2.
     pub clip_high: f64,
-    /// The ratio counts at most this; positive, default 3 (verl's code falls back to 20, but its actor config always says 3).
+    /// Cap of the ratio; positive, default 3 (verl's code falls back to 20, but its actor config always sets 3).
     pub ratio_cap: f64,
     /// Log-ratios are bounded to ±this before the exponential; default 20.
     pub log_ratio_bound: Option<f64>,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -41,24 +42,27 @@ impl Default for DppoConfig<'_> {
     }
 }
 
-/// A policy gradient that drops tokens whose probability has moved too far the way it is pushed, by total variation.
+/// A policy gradient that drops tokens whose probability has moved too far in the direction of the update, by total
+/// variation.
 ///
 /// ```text
 /// p = π_t, q = π_old,t        kept: A > 0 ? p − q ≤ ε⁺ : p − q ≥ −ε⁻        w = min(ρ, cap), a constant
 /// loss = −Agg_t A_t w_t log π_t [kept]        ∂loss/∂log π_t = −W_t A_t w_t [kept]
 /// ```
 ///
-/// Unlike a ratio, `p − q` does not punish rare tokens for small absolute moves. `clip_fraction` is the share of tokens not kept,
-/// `clip_fraction_lower` the share kept with a capped ratio.
+/// Unlike a ratio, `p − q` does not penalise rare tokens for small absolute changes. `clip_fraction` is the share of
+/// tokens not kept, `clip_fraction_lower` the share kept with a capped ratio.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a bound
-/// is negative, or cap or log-ratio bound not positive; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a bound is negative, or cap or log-ratio bound not positive; the errors
+/// of [`aggregate`](super::aggregate).
 ///
-/// **Reference.** verl 0.9.1 `dppo_tv`. SkyRL (2026-08) differentiates through the ratio instead of the log-probability.
+/// **Reference.** verl 0.9.1 `dppo_tv`. SkyRL (2026-08) differentiates through the ratio instead of the
+/// log-probability.
 ///
 /// # Example
 ///
@@ -66,12 +70,10 @@ impl Default for DppoConfig<'_> {
 /// use tokenwise::{loss::*, math, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = PolicyLossInput {
-///     log_probs: &[math::ln(0.75), f64::NAN, math::ln(0.5)],
-///     old_log_probs: &[math::ln(0.5), f64::NAN, math::ln(0.5)],      // the first moved up by 0.25
-///     advantages: &[1.0, f64::NAN, 1.0],
-///     weights: None,
-/// };
+/// let log_probs = [math::ln(0.75), f64::NAN, math::ln(0.5)];
+/// let old_log_probs = [math::ln(0.5), f64::NAN, math::ln(0.5)];      // the first moved up by 0.25
+/// let advantages = [1.0, f64::NAN, 1.0];
+/// let input = PolicyLossInput::new(&log_probs, &old_log_probs, &advantages);
 /// let mut grad = [9.0; 3];
 /// assert_eq!(dppo_tv(&batch, input, &DppoConfig::default(), &mut grad)?.clip_fraction, 0.5);
 /// assert_eq!(grad, [0.0, 0.0, -0.5]);
@@ -88,7 +90,8 @@ pub fn dppo_tv<R: Real>(
     Ok(evaluate(batch, input, &TotalVariation(bounds), &plan, config.divisor, grad))
 }
 
-/// A policy gradient that drops tokens whose probability has moved too far the way it is pushed, by binary KL.
+/// A policy gradient that drops tokens whose probability has moved too far in the direction of the update, by binary
+/// KL.
 ///
 /// ```text
 /// b = q (log q − log p) + (1 − q) ln((1 − q + 1e-8) / (1 − p + 1e-8))        p = π_t, q = π_old,t
@@ -112,12 +115,10 @@ pub fn dppo_tv<R: Real>(
 /// use tokenwise::{loss::*, math, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = PolicyLossInput {
-///     log_probs: &[math::ln(0.75), f64::NAN, math::ln(0.25)],
-///     old_log_probs: &[math::ln(0.25), f64::NAN, math::ln(0.25)],
-///     advantages: &[1.0, f64::NAN, -1.0],
-///     weights: None,
-/// };
+/// let log_probs = [math::ln(0.75), f64::NAN, math::ln(0.25)];
+/// let old_log_probs = [math::ln(0.25), f64::NAN, math::ln(0.25)];
+/// let advantages = [1.0, f64::NAN, -1.0];
+/// let input = PolicyLossInput::new(&log_probs, &old_log_probs, &advantages);
 /// let mut grad = [9.0; 3];
 /// assert_eq!(dppo_kl(&batch, input, &DppoConfig::default(), &mut grad)?.clip_fraction, 0.5);
 /// assert_eq!(grad, [0.0, 0.0, 0.5]);
@@ -156,15 +157,15 @@ impl<R: Real> Bounds<R> {
         })
     }
 
-    /// The weighed policy gradient of one token, if it is kept.
-    #[cfg_attr(not(compact), inline(always))]
+    /// The weighted policy gradient of one token, if it is kept.
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R, keep: bool) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.log_ratio);
         let capped = ratio.ratio > self.cap;
         let weight = if capped { self.cap } else { ratio.ratio };
         let slope = -advantage * weight;
         let loss = slope * log_prob;
-        // what is not a number is not a decision either: it stays NaN
+        // comparisons with NaN are false, so a NaN loss must be propagated by hand
         let kept = keep | loss.is_nan();
         Token {
             loss: if kept { loss } else { R::zero() },
@@ -180,7 +181,7 @@ impl<R: Real> Bounds<R> {
 struct TotalVariation<R>(Bounds<R>);
 
 impl<R: Real> TokenLoss<R> for TotalVariation<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let moved = exp(log_prob) - exp(old_log_prob);
         let positive = advantage > R::zero();
@@ -193,7 +194,7 @@ impl<R: Real> TokenLoss<R> for TotalVariation<R> {
 struct BinaryKl<R>(Bounds<R>);
 
 impl<R: Real> TokenLoss<R> for BinaryKl<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let (p, q, one, tiny) = (exp(log_prob), exp(old_log_prob), R::one(), R::narrow(1e-8));
         let kl = q * (old_log_prob - log_prob) + (one - q) * ln((one - q + tiny) / (one - p + tiny));

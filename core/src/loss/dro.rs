@@ -1,5 +1,5 @@
 use super::{
-    token::{evaluate, Token, TokenLoss},
+    policy::{evaluate, Token, TokenLoss},
     Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
@@ -9,18 +9,21 @@ use crate::{
     statistics::Divisor,
 };
 
-/// How [`dro`] holds the policy near the one that sampled.
+/// How strongly [`dro`] keeps the policy near the one that sampled.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct DroConfig<'a> {
     /// The strength β of the quadratic penalty; positive. There is no customary value: verl requires one.
     pub beta: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub divisor: Divisor,
 }
 
-/// A policy gradient with a quadratic price for leaving the policy that sampled.
+/// A policy gradient with a quadratic penalty on the distance from the policy that sampled.
 ///
 /// ```text
 /// d_t = log π_t − log π_old,t        loss = −Agg_t (A_t log π_t − ½ β d_t²)        ∂loss/∂log π_t = W_t (β d_t − A_t)
@@ -32,8 +35,8 @@ pub struct DroConfig<'a> {
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if β is not
-/// positive; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if β is not positive; the errors of [`aggregate`](super::aggregate).
 ///
 /// **Reference.** Richemond et al. 2024 (DRO), arXiv:2405.19107; verl 0.9.1 `dro`; ROLL `kimi15` with β = 0.1.
 ///
@@ -43,12 +46,11 @@ pub struct DroConfig<'a> {
 /// use tokenwise::{loss::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = PolicyLossInput {
-///     log_probs: &[-0.5, f64::NAN, -1.0],
-///     old_log_probs: &[-1.0, f64::NAN, -1.0],
-///     advantages: &[1.0, f64::NAN, 1.0],
-///     weights: None,
-/// };
+/// let input = PolicyLossInput::new(
+///     &[-0.5, f64::NAN, -1.0],
+///     &[-1.0, f64::NAN, -1.0],
+///     &[1.0, f64::NAN, 1.0],
+/// );
 /// let mut grad = [9.0; 3];
 /// let config = DroConfig { beta: 2.0, aggregate: Aggregate::default(), divisor: Default::default() };
 /// dro(&batch, input, &config, &mut grad)?;
@@ -73,7 +75,7 @@ struct Quadratic<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Quadratic<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let d = log_prob - old_log_prob;
         Token {

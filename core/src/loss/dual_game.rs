@@ -1,9 +1,7 @@
 use super::{
     aggregate::Plan,
+    policy::{check_bound, weighed, Ratio, Token},
     ppo_clip::Clip,
-    surrogate::{check_bound, Ratio},
-    token::{weighed, Token},
-    token_weight::{Kind, TokenWeight},
     Aggregate, DualClip, PolicyLossInput,
 };
 use crate::{
@@ -13,22 +11,31 @@ use crate::{
     reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::Divisor,
+    weight::{Kind, TokenWeight},
 };
 
 /// What [`dual_game`] reads.
 #[derive(Clone, Copy, Debug)]
 pub struct DualGameInput<'a, R> {
-    /// As every policy loss.
+    /// The inputs common to all policy losses.
     pub policy: PolicyLossInput<'a, R>,
-    /// Log-probabilities of the reference; constants. Without them β prices nothing, and a gate is 1.
+    /// Log-probabilities of the reference; constants. Without them β has no effect, and gates are 1.
     pub ref_log_probs: Option<&'a [R]>,
     /// How much each token's entropy counts.
     pub weight: TokenWeight<'a, R>,
 }
 
-/// Whether the gradient of [`dual_game`] sees that the modified advantage depends on the policy.
+impl<'a, R> DualGameInput<'a, R> {
+    /// [`TokenWeight::Plain`], without a reference.
+    pub const fn new(policy: PolicyLossInput<'a, R>) -> Self {
+        Self { policy, ref_log_probs: None, weight: TokenWeight::Plain }
+    }
+}
+
+/// Whether the gradient of [`dual_game`] includes the dependence of the modified advantage on the policy.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DualGradient {
     /// The modified advantage is a constant: `A_mod ∇log π`, the form of the equation.
     #[default]
@@ -39,12 +46,13 @@ pub enum DualGradient {
 
 /// Prices and clip of [`dual_game`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct DualGameConfig<'a> {
     /// γ: negative advantages are multiplied by this; not negative, default 1.2.
     pub gamma: f64,
     /// λ: the price of weighted entropy; not negative, default 0.
     pub lambda: f64,
-    /// β: the price of leaving the reference; not negative, default 0.
+    /// β: the price of the KL to the reference; not negative, default 0.
     pub beta: f64,
     /// ε⁻; default 0.2.
     pub clip_low: f64,
@@ -54,9 +62,9 @@ pub struct DualGameConfig<'a> {
     pub gradient: DualGradient,
     /// Log-ratios are bounded to ±this; default 20.
     pub log_ratio_bound: Option<f64>,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -76,52 +84,58 @@ impl Default for DualGameConfig<'_> {
     }
 }
 
-/// The loss of [`dual_game`] and what is logged beside it. The means are over the kept tokens of the batch at hand; 0 if there are none.
+/// The loss of [`dual_game`] and its metrics. The means are over the kept tokens of the current batch; 0 if there are
+/// none.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DualGameLoss {
     /// The aggregated loss.
     pub loss: f64,
     /// Share of tokens held by the clip on either side.
     pub clip_fraction: f64,
-    /// Share of them held above `1 + ε⁺`.
+    /// Share of tokens held above `1 + ε⁺`.
     pub clip_fraction_upper: f64,
-    /// Share of them held below `1 − ε⁻`.
+    /// Share of tokens held below `1 − ε⁻`.
     pub clip_fraction_lower: f64,
     /// Mean of `log π_old − log π`, bounded: the trainers' `ppo_kl`.
     pub kl: f64,
 }
 
-/// Clipped surrogate whose advantages pay for entropy and for leaving the reference. Returns the loss, writes its gradient.
+/// Clipped surrogate whose advantages include the price of entropy and of the KL to the reference. Returns the loss,
+/// writes its gradient.
 ///
 /// ```text
 /// A_base = max(A, 0) + γ min(A, 0)        A_mod = A_base − λ w (−log π − 1) − β (log π − log π_ref)
 /// ρ = exp(clamp(log π − log π_old, ±20))        loss = Agg_t max(−A_mod ρ, −A_mod clip(ρ, 1 − ε⁻, 1 + ε⁺))
 /// Detached: ∂loss/∂log π_t = −W_t A_mod ρ, or 0 if clipped
-/// Through: besides, −W_t A_mod′ ρ̂, ρ̂ the ratio that was taken, A_mod′ = λ (w′ (log π + 1) + w) − β
-/// Plain: w′ = p (1 − 2p) |A|      KlGated: w′ = |A| (p (1 − 2p) |d| + p (1 − p) sign d), d = log π − log π_ref      Structural: 0
+/// Through: additionally −W_t A_mod′ ρ̂, with ρ̂ the ratio of the larger term, A_mod′ = λ (w′ (log π + 1) + w) − β
+/// Plain: w′ = p (1 − 2p) |A|      Structural: w′ = 0
+/// KlGated: w′ = |A| (p (1 − 2p) |d| + p (1 − p) sign d), d = log π − log π_ref
 /// ```
 ///
-/// γ = 1 and λ = β = 0 give [`ppo_clip`](super::ppo_clip), bit for bit. **At a bound** the gradient is whole, strictly beyond it 0;
-/// where `A_mod = 0` both terms are the larger one, and ρ̂ is half of each, as automatic differentiation has it. sign 0 = 0.
+/// γ = 1 and λ = β = 0 give [`ppo_clip`](super::ppo_clip), bit for bit. **At a bound** the full gradient is kept,
+/// strictly beyond it it is 0; where `A_mod = 0` both terms are equal, and ρ̂ is the mean of both ratios, as in
+/// automatic differentiation. sign 0 = 0.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ, a
-/// price or a clip width is negative or not finite, or the log-ratio bound not positive; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ, a price or a clip width is negative or not finite, or the log-ratio
+/// bound not positive; the errors of [`aggregate`](super::aggregate).
 ///
-/// **Reference.** The owner's experiment (BNTO), groups C1 to C3; γ = 1.2 and [`DualGradient::Detached`] are its settings.
+/// **Reference.** BNTO, `docs/bnto.md` §4; γ = 1.2 and [`DualGradient::Detached`] are its settings.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{loss::*, Batch, Layout, Mask};
+/// use tokenwise::{loss::*, weight::TokenWeight, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-2.0, f64::NAN, -1.0];
 /// let input = DualGameInput {
-///     policy: PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, -1.0], weights: None },
+///     policy: PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, -1.0]),
 ///     ref_log_probs: Some(&[-2.5, f64::NAN, -1.0]),
 ///     weight: TokenWeight::Structural(&[0.5, f64::NAN, 0.5]),
 /// };
@@ -153,7 +167,7 @@ pub fn dual_game<R: Real>(
     let game = Game {
         gamma: R::narrow(config.gamma),
         lambda: R::narrow(config.lambda),
-        // without a reference there is nothing to leave
+        // without a reference there is no KL
         beta: R::narrow(if input.ref_log_probs.is_some() { config.beta } else { 0.0 }),
         clip,
         bound: R::narrow(bound),
@@ -182,13 +196,13 @@ struct Game<R> {
 }
 
 impl<R: Real> Game<R> {
-    /// The advantage after both prices, and its derivative by the log-probability.
-    #[cfg_attr(not(compact), inline(always))]
+    /// The advantage after both prices, and its derivative with respect to the log-probability.
+    #[inline(always)]
     fn advantage(&self, log_prob: R, gap: R, advantage: R, given: R) -> (R, R) {
         let (zero, one) = (R::zero(), R::one());
         let base = if advantage < zero { self.gamma * advantage } else { advantage };
         let w = self.kind.weigh(log_prob, gap, advantage, given);
-        // a price of 0 takes part in nothing: 0 · inf would be NaN
+        // skipped at a price of 0: 0 · inf would be NaN
         let (entropy, entropy_slope) = if (self.lambda == zero) | ((w.weight == zero) & (w.slope == zero)) {
             (zero, zero)
         } else {
@@ -199,14 +213,14 @@ impl<R: Real> Game<R> {
         (base - entropy - distance, entropy_slope - distance_slope)
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R, reference: R, given: R) -> Token<R> {
         let zero = R::zero();
         let (modified, slope) = self.advantage(log_prob, log_prob - reference, advantage, given);
         let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
         let token = self.clip.token(ratio.ratio, modified);
         let mut gradient = if token.flat | ratio.beyond { zero } else { -modified * ratio.ratio };
-        // a slope of nothing takes part in nothing, whatever the ratio
+        // skipped at a slope of 0, whatever the ratio: 0 · inf would be NaN
         if self.through & (slope != zero) {
             let clipped = self.clip.inside(ratio.ratio);
             let taken = if modified == zero {
@@ -228,27 +242,30 @@ impl<R: Real> Game<R> {
     }
 }
 
-multiversion! {
-    fn walk<R: Real>(
-        batch: &Batch<'_>, input: &DualGameInput<'_, R>, game: &Game<R>, plan: &Plan<'_>, grad: &mut [R],
-    ) -> [f64; 4] {
-        let policy = input.policy;
-        // what is absent is neither read nor counted: the log-probabilities stand in for it
-        let reference = input.ref_log_probs.unwrap_or(policy.log_probs);
-        let (_, given) = Kind::of(input.weight, input.ref_log_probs, policy.log_probs);
-        let omegas = policy.weights.unwrap_or(policy.log_probs);
-        let weighs = policy.weights.is_some();
-        let mut totals = [Sum::default(); 4];
-        for (row, weight) in plan.rows(batch) {
-            let w = R::narrow(weight);
-            let inputs = [policy.log_probs, policy.old_log_probs, policy.advantages, reference, given, omegas];
-            let mut parts = fold_row(&row, inputs, [&mut *grad], |[new, old, advantage, reference, given, omega]| {
-                let token = game.token(new, old, advantage, reference, given);
-                weighed(token, if weighs { omega } else { R::one() }, w)
-            });
-            parts[0] *= weight;
-            Sum::add_each(&mut totals, &parts);
-        }
-        Sum::values(&totals)
+#[multiversion]
+fn walk<R: Real>(
+    batch: &Batch<'_>,
+    input: &DualGameInput<'_, R>,
+    game: &Game<R>,
+    plan: &Plan<'_>,
+    grad: &mut [R],
+) -> [f64; 4] {
+    let policy = input.policy;
+    // absent inputs do not affect the result; the log-probabilities serve as placeholders
+    let reference = input.ref_log_probs.unwrap_or(policy.log_probs);
+    let (_, given) = Kind::of(input.weight, input.ref_log_probs, policy.log_probs);
+    let omegas = policy.weights.unwrap_or(policy.log_probs);
+    let weighs = policy.weights.is_some();
+    let mut totals = [Sum::default(); 4];
+    for (row, weight) in plan.rows(batch) {
+        let w = R::narrow(weight);
+        let inputs = [policy.log_probs, policy.old_log_probs, policy.advantages, reference, given, omegas];
+        let mut parts = fold_row(&row, inputs, [&mut *grad], |[new, old, advantage, reference, given, omega]| {
+            let token = game.token(new, old, advantage, reference, given);
+            weighed(token, if weighs { omega } else { R::one() }, w)
+        });
+        parts[0] *= weight;
+        Sum::add_each(&mut totals, &parts);
     }
+    Sum::values(&totals)
 }

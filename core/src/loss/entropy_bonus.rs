@@ -5,12 +5,13 @@ use crate::{
     real::Real,
 };
 
-/// How [`entropy_bonus`] weighs the entropy.
+/// How [`entropy_bonus`] weights the entropy.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct EntropyBonusConfig<'a> {
-    /// The coefficient c; default 0.01. Negative to punish entropy.
+    /// The coefficient c; default 0.01. Negative to penalise entropy.
     pub coefficient: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
 
@@ -20,22 +21,23 @@ impl Default for EntropyBonusConfig<'_> {
     }
 }
 
-/// A reward for staying undecided, as a loss. Returns it, writes ∂loss/∂entropy into `grad`.
+/// A reward for high entropy, as a loss. Returns the loss, writes ∂loss/∂entropy into `grad`.
 ///
 /// ```text
 /// loss = −c · Agg_t H_t        ∂loss/∂H_t = −c W_t
 /// ```
 ///
-/// [`logits_gradient`](crate::policy::logits_gradient) takes `grad` on to the logits.
+/// [`logits_gradient`](crate::policy::logits_gradient) propagates `grad` to the logits.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if c is
-/// not finite; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if c is not finite; the errors of [`aggregate`](super::aggregate).
 ///
-/// **Reference.** verl 0.9.1 (`entropy_coeff`, same aggregation as the policy loss); TRL 1.16 always takes the token mean.
+/// **Reference.** verl 0.9.1 (`entropy_coeff`, same aggregation as the policy loss); TRL 1.16 always takes the token
+/// mean.
 ///
 /// # Example
 ///

@@ -6,24 +6,29 @@ use crate::{
     layout::Batch,
     math::exp,
     real::Real,
-    reduce::{map_row, row_difference, Sum},
+    reduce::{fold_row, row_difference, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
 
 /// Through which log-probabilities the gradient of a sequence's ratio flows.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GspoForm {
-    /// Through all of the sequence: the ratio is what it is, the exponential of a mean. The paper's GSPO; TRL 1.16, OpenRLHF 0.11.
+    /// Through those of all tokens of the sequence: the ratio is differentiated as the exponential of a mean. The
+    /// paper's GSPO; TRL 1.16, OpenRLHF 0.11.
     #[default]
     Sequence,
-    /// Through the token's own: the ratio of the sequence is a constant, each token stands in for it. The paper's GSPO-token;
-    /// verl 0.9.1. Equal to `Sequence` where the advantages of a sequence are equal and each sequence weighs the same.
+    /// Through the token's own: the ratio has the value of the sequence's ratio and the gradient of the token's. The
+    /// paper's GSPO-token; verl 0.9.1. Equal to `Sequence` where the advantages of a sequence are equal and each
+    /// sequence has the same weight.
     Token,
 }
 
 /// How [`gspo`] clips and aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GspoConfig<'a> {
     /// ε⁻; not negative, default 3e-4: sequence ratios move far less than token ratios.
     pub clip_low: f64,
@@ -31,13 +36,17 @@ pub struct GspoConfig<'a> {
     pub clip_high: f64,
     /// Default [`GspoForm::Sequence`].
     pub form: GspoForm,
-    /// The log of the ratio counts at most this, with gradient 0 strictly above; default none (verl: 10).
+    /// Cap of the log of the ratio, with gradient 0 strictly above; default none (verl: 10).
     pub log_ratio_cap: Option<f64>,
-    /// How tokens become one number; default every sequence the same.
+    /// How token losses are aggregated; default equal weight per sequence.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_aggregate"))]
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
 }
+
+#[cfg(feature = "serde")]
+crate::spelling::over_default! { read_aggregate: GspoConfig.aggregate as Aggregate<'static> }
 
 impl Default for GspoConfig<'_> {
     fn default() -> Self {
@@ -60,17 +69,19 @@ impl Default for GspoConfig<'_> {
 /// ∂loss/∂log π_t = −W_i s_i Σ_u A_u [u not clipped] / n_i        GspoForm::Sequence
 /// ```
 ///
-/// `clip_fraction` is the share of tokens held by the clip, `clip_fraction_lower` 0, `kl` the mean of `log π_old − log π`.
+/// `clip_fraction` is the share of tokens held by the clip, `clip_fraction_lower` 0, `kl` the mean of
+/// `log π_old − log π`.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read, do not count in `n_i`, and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
-/// width is negative or the cap not positive; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a clip width is negative or the cap not positive; the errors of
+/// [`aggregate`](super::aggregate).
 ///
-/// **Reference.** Zheng et al. 2025 (GSPO), arXiv:2507.18071, eq. 5 and 11. verl 0.9.1 is `Token` with cap 10 and aggregates as
-/// configured (token mean by default); TRL 1.16 and OpenRLHF 0.11 are `Sequence`.
+/// **Reference.** Zheng et al. 2025 (GSPO), arXiv:2507.18071, eq. 5 and 11. verl 0.9.1 is `Token` with cap 10 and
+/// aggregates as configured (token mean by default); TRL 1.16 and OpenRLHF 0.11 are `Sequence`.
 ///
 /// # Example
 ///
@@ -79,7 +90,7 @@ impl Default for GspoConfig<'_> {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, 0.0], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, 0.0]);
 /// let mut grad = [9.0; 3];
 /// gspo(&batch, input, &GspoConfig { form: GspoForm::Token, ..Default::default() }, &mut grad)?;
 /// assert_eq!(grad, [-0.5, 0.0, 0.0]);
@@ -107,6 +118,7 @@ pub fn gspo<R: Real>(
 
 /// How [`luspo`] clips.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct LuspoConfig {
     /// ε⁻; not negative, default 0.2.
     pub clip_low: f64,
@@ -120,13 +132,15 @@ impl Default for LuspoConfig {
     }
 }
 
-/// [`gspo`] whose sequences weigh by their length, so that a token's gradient does not shrink as its response grows.
+/// [`gspo`] with sequences weighted by their length, so that a token's gradient does not shrink as its response grows.
 ///
 /// ```text
-/// loss = −Σ_i Σ_t min(s_i A_t, clip(s_i) A_t) / B        ∂loss/∂log π_t = −s_i Ā_i / B        Ā_i = Σ_u A_u [u not clipped] / n_i
+/// loss = −Σ_i Σ_t min(s_i A_t, clip(s_i) A_t) / B
+/// ∂loss/∂log π_t = −s_i Ā_i / B        Ā_i = Σ_u A_u [u not clipped] / n_i
 /// ```
 ///
-/// with `B` all rows, empty ones too. Where the advantages of a sequence are equal, its share is `n_i min(s_i A_i, clip(s_i) A_i)`.
+/// with `B` the number of rows, including empty ones. Where the advantages of a sequence are equal, its term is
+/// `n_i min(s_i A_i, clip(s_i) A_i)`.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
@@ -143,7 +157,7 @@ impl Default for LuspoConfig {
 ///
 /// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, true, true, false]))?;
 /// let log_probs = [-0.5, -1.0, -0.25, f64::NAN];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, 1.0, -1.0, f64::NAN], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, 1.0, -1.0, f64::NAN]);
 /// let mut grad = [9.0; 4];
 /// assert_eq!(luspo(&batch, input, &LuspoConfig::default(), &mut grad)?.loss, -0.5);
 /// assert_eq!(grad, [-0.5, -0.5, 0.5, 0.0]);
@@ -168,39 +182,46 @@ pub fn luspo<R: Real>(
     gspo(batch, input, &config, grad)
 }
 
-multiversion! {
-    fn evaluate<R: Real>(
-        batch: &Batch<'_>, input: PolicyLossInput<'_, R>, clip: &Clip<R>, cap: f64, form: GspoForm, plan: &Plan<'_>, grad: &mut [R],
-    ) -> [f64; 3] {
-        let mut totals = [Sum::default(); 3];
-        for (row, weight) in plan.rows(batch) {
-            let kept = row.kept();
-            let log_ratios = row_difference(&row, input.log_probs, input.old_log_probs);
-            let mean = log_ratios / kept.max(1) as f64;
-            let capped = mean > cap;
-            let ratio = R::narrow(exp(if capped { cap } else { mean }));
-            let w = R::narrow(weight);
-            let token = |advantage: R, omega: R| {
-                let token = clip.token(ratio, advantage);
-                let loss = token.loss * omega;
-                let slope = if token.flat | capped { R::zero() } else { -advantage * ratio * omega };
-                let slope = if loss.is_nan() { loss } else { slope };
-                ([slope * w], [loss.widen(), if token.held { 1.0 } else { 0.0 }, slope.widen()])
-            };
-            let [loss, held, slopes] = match input.weights {
-                None => map_row(&row, [input.advantages], [&mut *grad], |[advantage]| token(advantage, R::one())),
-                Some(weights) => map_row(&row, [input.advantages, weights], [&mut *grad], |[advantage, omega]| token(advantage, omega)),
-            };
-            if form == GspoForm::Sequence && kept > 0 {
-                let shared = R::narrow(slopes * weight / kept as f64);
-                for (grad, &keep) in row.of_mut(grad).iter_mut().zip(row.keep) {
-                    *grad = if keep { shared } else { R::zero() };
-                }
+#[multiversion]
+fn evaluate<R: Real>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    clip: &Clip<R>,
+    cap: f64,
+    form: GspoForm,
+    plan: &Plan<'_>,
+    grad: &mut [R],
+) -> [f64; 3] {
+    let mut totals = [Sum::default(); 3];
+    for (row, weight) in plan.rows(batch) {
+        let kept = row.kept();
+        let log_ratios = row_difference(&row, input.log_probs, input.old_log_probs);
+        let mean = log_ratios / kept.max(1) as f64;
+        let capped = mean > cap;
+        let ratio = R::narrow(exp(if capped { cap } else { mean }));
+        let w = R::narrow(weight);
+        let token = |advantage: R, omega: R| {
+            let token = clip.token(ratio, advantage);
+            let loss = token.loss * omega;
+            let slope = if token.flat | capped { R::zero() } else { -advantage * ratio * omega };
+            let slope = if loss.is_nan() { loss } else { slope };
+            ([slope * w], [loss.widen(), if token.held { 1.0 } else { 0.0 }, slope.widen()])
+        };
+        let [loss, held, slopes] = match input.weights {
+            None => fold_row(&row, [input.advantages], [&mut *grad], |[advantage]| token(advantage, R::one())),
+            Some(weights) => {
+                fold_row(&row, [input.advantages, weights], [&mut *grad], |[advantage, omega]| token(advantage, omega))
             }
-            for (total, part) in totals.iter_mut().zip([weight * loss, held, -log_ratios]) {
-                total.add(part);
+        };
+        if form == GspoForm::Sequence && kept > 0 {
+            let shared = R::narrow(slopes * weight / kept as f64);
+            for (grad, &keep) in row.of_mut(grad).iter_mut().zip(row.keep) {
+                *grad = if keep { shared } else { R::zero() };
             }
         }
-        Sum::values(&totals)
+        for (total, part) in totals.iter_mut().zip([weight * loss, held, -log_ratios]) {
+            total.add(part);
+        }
     }
+    Sum::values(&totals)
 }

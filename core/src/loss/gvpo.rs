@@ -1,15 +1,16 @@
 use super::PolicyLossInput;
 use crate::{
-    error::{check_count, check_len, check_positive, refused, Error, Result},
-    groups::Groups,
+    error::{check_count, check_len, check_positive, Error, Result},
+    groups::{group_scratch_len, Groups},
     layout::{Batch, Row},
     real::Real,
     reduce::{row_difference, row_total, Sum},
     statistics::Moments,
 };
 
-/// What [`gvpo`] reads beside the policy's inputs.
+/// The settings of [`gvpo`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GvpoConfig {
     /// The strength β of the implicit KL to the policy that sampled; positive, default 0.1.
     pub beta: f64,
@@ -28,16 +29,18 @@ impl Default for GvpoConfig {
 /// loss = Σ_i ½ ((u_i − ū) − Ā_i)² / (K − 1)        ∂loss/∂log π_t = β ((u_i − ū) − Ā_i) / (K − 1)
 /// ```
 ///
-/// with K the samples of i's prompt.
+/// with K the number of samples of i's prompt.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0. A sequence without kept tokens has `u = 0` and `Ā = 0`.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`, or `scratch` has not one entry per group;
+/// **Errors.** [`Error::Length`] if a slice or the groups do not fit `batch`, or `scratch` does not have
+/// [`group_scratch_len`](crate::group_scratch_len) entries;
 /// [`Error::Config`] if β is not positive; [`Error::TooFew`] if a prompt has a single sample.
 ///
-/// **Reference.** Zhang et al. 2025 (GVPO), arXiv:2504.19599; verl-recipe (2026-08) `gvpo`. Rollout weights are not used.
+/// **Reference.** Zhang et al. 2025 (GVPO), arXiv:2504.19599; verl-recipe (2026-08) `gvpo`. Rollout weights are not
+/// used.
 ///
 /// # Example
 ///
@@ -46,7 +49,7 @@ impl Default for GvpoConfig {
 ///
 /// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, false, true, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -0.25, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, -1.0, -1.0], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, -1.0, -1.0]);
 /// let (mut scratch, mut grad) = ([Moments::default(); 1], [9.0; 4]);
 /// let loss = gvpo(&batch, &Groups::from_ids(&[0, 0])?, input, &GvpoConfig { beta: 0.5 }, &mut scratch, &mut grad)?;
 /// assert_eq!(loss, 1.0);
@@ -63,14 +66,14 @@ pub fn gvpo<R: Real>(
 ) -> Result<f64> {
     input.check(batch, grad)?;
     check_count("groups", groups.sequences(), batch.sequences())?;
-    check_len("scratch", scratch, groups.count())?;
+    check_len("scratch", scratch, group_scratch_len(groups))?;
     check_positive("beta", config.beta)?;
     scratch.fill(Moments::default());
     for group in groups.ids() {
         scratch[group].count += 1;
     }
     if let Some(lonely) = scratch.iter().find(|moments| moments.count == 1) {
-        return refused(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
+        return Err(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
     }
     let log_ratio = |row: &Row<'_>| config.beta * row_difference(row, input.log_probs, input.old_log_probs);
     for (row, group) in batch.rows().zip(groups.ids()) {

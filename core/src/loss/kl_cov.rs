@@ -10,16 +10,17 @@ use crate::{
     statistics::Divisor,
 };
 
-/// How [`kl_cov`] chooses and punishes.
+/// How [`kl_cov`] selects and penalises tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct KlCovConfig<'a> {
-    /// Share of the kept tokens to punish, at least one; in `[0, 1]`, default 2e-4.
+    /// Share of the kept tokens to penalise, at least one; in `[0, 1]`, default 2e-4.
     pub ratio: f64,
-    /// The price κ of their absolute log-ratio; not negative, default 0.1 (verl's config; its docs say 1).
+    /// The coefficient κ of their absolute log-ratio; not negative, default 0.1 (verl's config; its docs say 1).
     pub kl_coef: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -29,21 +30,25 @@ impl Default for KlCovConfig<'_> {
     }
 }
 
-/// The surrogate with a price on moving the tokens of highest covariance between advantage and log-probability.
+/// The surrogate with a penalty on the change of the tokens with the highest covariance of advantage and
+/// log-probability.
 ///
 /// ```text
 /// d_t = log π_t − log π_old,t        cov_t = (A_t − Ā)(log π_t − mean log π)
-/// L_t = −ρ_t A_t + κ |d_t| [t among the max(⌊ratio · N⌋, 1) largest cov]        ∂loss/∂log π_t = W_t (−ρ_t A_t + κ sign d_t [chosen])
+/// L_t = −ρ_t A_t + κ |d_t| [t among the max(⌊ratio · N⌋, 1) largest cov]
+/// ∂loss/∂log π_t = W_t (−ρ_t A_t + κ sign d_t [chosen])
 /// ```
 ///
-/// Of equal covariances the earlier tokens are taken. `clip_fraction` is the share of chosen tokens; `kl` is the mean of `|d|`, absolute.
+/// Among equal covariances, earlier tokens come first. `clip_fraction` is the share of chosen tokens; `kl` is the mean
+/// of `|d|`, absolute.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read, never chosen, and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if `ratio` is
-/// outside `[0, 1]` or κ negative; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if `ratio` is outside `[0, 1]` or κ negative; the errors of
+/// [`aggregate`](super::aggregate).
 ///
 /// **Reference.** Cui et al. 2025, arXiv:2505.22617, §4.3; verl 0.9.1 `kl_cov`. Log-ratios are not bounded.
 ///
@@ -54,7 +59,7 @@ impl Default for KlCovConfig<'_> {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, 3.0], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, 3.0]);
 /// let mut grad = [9.0; 3];
 /// let result = kl_cov(&batch, input, &KlCovConfig::default(), &mut grad)?;
 /// assert_eq!((result.loss, result.clip_fraction), (-2.0, 0.5));
@@ -98,7 +103,8 @@ pub fn kl_cov<R: Real>(
     }))
 }
 
-/// The `rank`-th largest of some numbers, by bisection over their bit patterns; −inf if `rank` is 0 or there are fewer. NaN counts least.
+/// The `rank`-th largest number, by bisection over the bit patterns; −inf if `rank` is 0 or there are fewer numbers.
+/// NaN is ordered below all numbers.
 fn nth_largest<I: Iterator<Item = f64>>(rank: usize, numbers: impl Fn() -> I) -> f64 {
     // maps floats to integers in the same order
     let ordered = |x: f64| {

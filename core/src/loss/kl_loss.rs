@@ -4,20 +4,25 @@ use crate::{
     error::{check_finite, check_len, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
 };
 
-/// Which estimate [`kl_loss`] takes, and how much it counts.
+/// The estimate of [`kl_loss`] and its coefficient.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct KlLossConfig<'a> {
     /// Default K3, its own gradient, unbounded.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_kl"))]
     pub kl: KlConfig,
     /// The coefficient β; default 1e-3 (verl).
     pub coefficient: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
+
+#[cfg(feature = "serde")]
+crate::spelling::over_default! { read_kl: KlLossConfig.kl as KlConfig }
 
 impl Default for KlLossConfig<'_> {
     fn default() -> Self {
@@ -27,35 +32,37 @@ impl Default for KlLossConfig<'_> {
 }
 
 /// What [`kl_loss`] returns.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KlLoss {
     /// β times the aggregated estimate.
     pub loss: f64,
     /// The aggregated estimate itself. verl logs it as `actor/kl_loss`.
     pub aggregated: f64,
-    /// The mean of the estimate over the kept tokens; 0 without any.
+    /// The mean of the estimate over the kept tokens; 0 if there are none.
     pub mean: f64,
 }
 
-/// The price of leaving the reference, as a loss of its own. Returns it, writes ∂loss/∂log_probs into `grad`.
+/// The KL to the reference as a loss of its own. Returns the loss, writes ∂loss/∂log_probs into `grad`.
 ///
 /// ```text
 /// loss = β · Agg_t kl(d_t)        ∂loss/∂log π_t = β W_t kl'(d_t)        d = log π − log π_ref
 /// ```
 ///
-/// kl and kl' are those of [`kl_estimate`](crate::divergence::kl_estimate) and [`kl_gradient`](crate::divergence::kl_gradient).
-/// Add loss and gradient to those of the policy loss: adding KL to each token's loss first comes to the same.
+/// kl and kl' are those of [`kl_estimate`](crate::divergence::kl_estimate) and
+/// [`kl_gradient`](crate::divergence::kl_gradient). Add loss and gradient to those of the policy loss: this equals
+/// adding the KL to each token's loss before aggregation.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if β is
-/// not finite; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if β is not finite; the errors of [`aggregate`](super::aggregate).
 ///
-/// **Reference.** verl 0.9.1 `use_kl_loss`: β 1e-3, `low_var_kl`, the aggregation of the policy loss. TRL 1.16: K3, β 0, inside the
-/// token's loss, not weighed by the rollout correction. OpenRLHF 0.11: token mean always, β its controller's. slime: sequence
-/// mean. AReaL's `kdrl` with a reward is K1 to the teacher with β 0.005 and the token mean.
+/// **Reference.** verl 0.9.1 `use_kl_loss`: β 1e-3, `low_var_kl`, the aggregation of the policy loss. TRL 1.16: K3, β
+/// 0, inside the token's loss, not weighted by the rollout correction. OpenRLHF 0.11: always the token mean, β from its
+/// controller. slime: sequence mean. AReaL's `kdrl` with a reward is K1 to the teacher with β 0.005 and the token mean.
 ///
 /// # Example
 ///
@@ -67,7 +74,7 @@ pub struct KlLoss {
 /// let kl = KlConfig { estimator: KlEstimator::K2, ..Default::default() };
 /// let mut grad = [9.0; 3];
 /// let result = kl_loss(&batch, input, &KlLossConfig { kl, coefficient: 0.5, ..Default::default() }, &mut grad)?;
-/// assert_eq!(result, KlLoss { loss: 0.15625, aggregated: 0.3125, mean: 0.3125 });
+/// assert_eq!((result.loss, result.aggregated, result.mean), (0.15625, 0.3125, 0.3125));
 /// assert_eq!(grad, [0.125, 0.0, -0.25]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
@@ -87,19 +94,22 @@ pub fn kl_loss<R: Real>(
     Ok(KlLoss { loss: config.coefficient * aggregated, aggregated, mean })
 }
 
-multiversion! {
-    fn walk<R: Real>(
-        batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlLossConfig<'_>, plan: &Plan<'_>, grad: &mut [R],
-    ) -> [f64; 2] {
-        let mut totals = [Sum::default(); 2];
-        for (row, weight) in plan.rows(batch) {
-            let w = R::narrow(config.coefficient * weight);
-            let [sum] = map_row(&row, [input.log_probs, input.ref_log_probs], [&mut *grad], |[p, q]| {
-                ([w * kl_slope(&config.kl, p - q)], [kl_value(&config.kl, p - q).widen()])
-            });
-            totals[0].add(weight * sum);
-            totals[1].add(sum);
-        }
-        Sum::values(&totals)
+#[multiversion]
+fn walk<R: Real>(
+    batch: &Batch<'_>,
+    input: KlInput<'_, R>,
+    config: &KlLossConfig<'_>,
+    plan: &Plan<'_>,
+    grad: &mut [R],
+) -> [f64; 2] {
+    let mut totals = [Sum::default(); 2];
+    for (row, weight) in plan.rows(batch) {
+        let w = R::narrow(config.coefficient * weight);
+        let [sum] = fold_row(&row, [input.log_probs, input.ref_log_probs], [&mut *grad], |[p, q]| {
+            ([w * kl_slope(&config.kl, p - q)], [kl_value(&config.kl, p - q).widen()])
+        });
+        totals[0].add(weight * sum);
+        totals[1].add(sum);
     }
+    Sum::values(&totals)
 }

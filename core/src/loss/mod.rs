@@ -15,16 +15,13 @@ mod gspo;
 mod gvpo;
 mod kl_cov;
 mod kl_loss;
+mod policy;
 mod positive_nll;
 mod ppo_clip;
 mod reinforce;
 mod sapo;
-mod structural;
 mod surrogate;
-mod token;
-mod token_weight;
 mod topr;
-mod trie;
 mod value;
 mod vespo;
 
@@ -32,7 +29,7 @@ pub(crate) use aggregate::Plan;
 pub use aggregate::{aggregate, group_tokens, Aggregate, AggregateMode, Counts, EmptyRows, GlobalCounts};
 pub use bypass::{bypass_loss, BypassConfig, BypassForm, BypassLoss, BypassOutput};
 pub use cispo::{cispo, tis_loss, CispoBounds, CispoConfig, TisLossConfig};
-pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig};
+pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig, ClipCovInput, ClipCovSelectionConfig};
 pub use distill::{
     forward_kl_topk, generalized_jsd, iw_opd, mixed_kl_topk, opd_loss, ref_kl, topk_jsd, ForwardKlTopK,
     ForwardKlTopKConfig, ForwardKlTopKInput, ForwardKlTopKOutput, IwOpdConfig, IwOpdInput, IwOpdLoss, JsdConfig,
@@ -48,17 +45,15 @@ pub use gspo::{gspo, luspo, GspoConfig, GspoForm, LuspoConfig};
 pub use gvpo::{gvpo, GvpoConfig};
 pub use kl_cov::{kl_cov, KlCovConfig};
 pub use kl_loss::{kl_loss, KlLoss, KlLossConfig};
-pub use positive_nll::positive_nll;
+pub use policy::{PolicyLoss, PolicyLossInput};
+pub use positive_nll::{positive_nll, PositiveNllConfig, PositiveNllInput};
+#[doc(hidden)]
+pub use ppo_clip::check_ppo_config;
 pub(crate) use ppo_clip::Clip;
 pub use ppo_clip::{ppo_clip, DualClip, PpoConfig, ReportedKl};
 pub use reinforce::{reinforce, ReinforceConfig};
 pub use sapo::{sapo, SapoConfig};
-pub use structural::{advantage_jump, structural_weights, ScoreScope, StructuralConfig, StructuralInput};
-pub use surrogate::{surrogate, PolicyLossInput, SurrogateConfig};
-pub use token::PolicyLoss;
-pub(crate) use token_weight::Kind as WeightKind;
-pub use token_weight::{token_weights, TokenWeight, TokenWeightInput};
-pub use topr::{topr, ToprConfig};
-pub use trie::{trie_complexity, BranchSpread, BranchValue, TrieConfig, TrieInput, TriePrefix, TrieScratch};
+pub use surrogate::{surrogate, SurrogateConfig};
+pub use topr::{topr, ToprConfig, ToprInput};
 pub use value::{value_loss, ValueConfig, ValueFactor, ValueLoss, ValueLossInput};
 pub use vespo::{vespo, VespoConfig, VespoLoss};

@@ -1,6 +1,5 @@
 use super::{
-    surrogate::{check_bound, Ratio},
-    token::{evaluate, Token, TokenLoss},
+    policy::{check_bound, evaluate, Ratio, Token, TokenLoss},
     Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
@@ -11,20 +10,25 @@ use crate::{
     statistics::Divisor,
 };
 
-/// A second bound, for ratios that run away where the first does not hold them.
+/// A second bound, for large ratios that the first clip does not bound.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub enum DualClip {
-    /// None. The PPO paper; TRL, OpenRLHF and NeMo-RL unless asked for.
+    /// None. The PPO paper; TRL, OpenRLHF and NeMo-RL by default.
     #[default]
     Off,
     /// For negative advantages the loss is at most `c |A|`; `c > 1`. verl 0.9.1 (always, c = 3).
     NegativeOnly(f64),
-    /// The unclipped ratio is at most δ for both signs. TRL 1.16 `delta`; the same for negative advantages if δ > 1 + ε⁺.
+    /// The unclipped ratio is at most δ for both signs. TRL 1.16 `delta`; the same for negative advantages if δ > 1 +
+    /// ε⁺.
     BothSigns(f64),
 }
 
-/// Which log-ratio the reported KL averages, where there is a bound on it.
+/// Which log-ratio the reported KL averages if log-ratios are bounded.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ReportedKl {
     /// The bounded one. verl 0.9.1.
     #[default]
@@ -35,6 +39,7 @@ pub enum ReportedKl {
 
 /// How [`ppo_clip`] clips and aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct PpoConfig<'a> {
     /// ε⁻: ratios below `1 − clip_low` are clipped where the advantage is negative; default 0.2.
     pub clip_low: f64,
@@ -44,9 +49,9 @@ pub struct PpoConfig<'a> {
     pub dual_clip: DualClip,
     /// Log-ratios are bounded to ±this, with gradient 0 strictly beyond; default 20 (verl, OpenRLHF; TRL has none).
     pub log_ratio_bound: Option<f64>,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
     /// Default [`ReportedKl::Bounded`].
     pub reported_kl: ReportedKl,
@@ -67,7 +72,7 @@ impl Default for PpoConfig<'_> {
 }
 
 impl PpoConfig<'_> {
-    /// Everything but the aggregation.
+    /// Everything except the aggregation.
     pub(crate) fn check(&self) -> Result<()> {
         Clip::<f64>::new(self.clip_low, self.clip_high, self.dual_clip)?;
         check_bound(self.log_ratio_bound).map(drop)
@@ -81,19 +86,21 @@ impl PpoConfig<'_> {
 /// loss = −Agg_t min(ρ_t A_t, clip(ρ_t, 1 − ε⁻, 1 + ε⁺) A_t)        ∂loss/∂log π_t = −W_t ρ_t A_t, or 0 if clipped
 /// ```
 ///
-/// **At a bound** the gradient is whole; strictly beyond it, it is 0. (Autograd frameworks disagree there, even between versions.)
-/// A token is clipped if `A ≥ 0` and `ρ > 1 + ε⁺`, or `A < 0` and `ρ < 1 − ε⁻`, or beyond the [`DualClip`].
+/// **At a bound** the full gradient is kept; strictly beyond it, it is 0. (Autograd frameworks disagree there, even
+/// between versions.) A token is clipped if `A ≥ 0` and `ρ > 1 + ε⁺`, or `A < 0` and `ρ < 1 − ε⁻`, or beyond the
+/// [`DualClip`].
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a clip
-/// width is negative or not finite, the dual clip not above 1, or the log-ratio bound not positive; the errors of
-/// [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a clip width is negative or not finite, the dual clip not above 1, or the
+/// log-ratio bound not positive; the errors of [`aggregate`](super::aggregate).
 ///
-/// **Reference.** Schulman et al. 2017, arXiv:1707.06347, eq. 7; dual clip: Ye et al. 2020, arXiv:1912.09729, eq. 5; clip-higher: Yu
-/// et al. 2025, arXiv:2503.14476. verl 0.9.1 `vanilla` is `DualClip::NegativeOnly(3.0)` with [`Divisor::CountPlusEpsilon`].
+/// **Reference.** Schulman et al. 2017, arXiv:1707.06347, eq. 7; dual clip: Ye et al. 2020, arXiv:1912.09729, eq. 5;
+/// clip-higher: Yu et al. 2025, arXiv:2503.14476. verl 0.9.1 `vanilla` is `DualClip::NegativeOnly(3.0)` with
+/// [`Divisor::CountPlusEpsilon`].
 ///
 /// # Example
 ///
@@ -104,12 +111,11 @@ impl PpoConfig<'_> {
 /// let mut grad = [9.0; 4];
 /// let result = ppo_clip(
 ///     &batch,
-///     PolicyLossInput {
-///         log_probs: &[0.0, math::ln(2.0), f64::NAN, 0.0],        // the second token's ratio is 2
-///         old_log_probs: &[0.0, 0.0, f64::NAN, 0.0],
-///         advantages: &[1.0, 3.0, f64::NAN, -1.0],
-///         weights: None,
-///     },
+///     PolicyLossInput::new(
+///         &[0.0, math::ln(2.0), f64::NAN, 0.0],        // the second token's ratio is 2
+///         &[0.0, 0.0, f64::NAN, 0.0],
+///         &[1.0, 3.0, f64::NAN, -1.0],
+///     ),
 ///     &PpoConfig { clip_high: 0.5, ..Default::default() },
 ///     &mut grad,
 /// )?;
@@ -133,6 +139,13 @@ pub fn ppo_clip<R: Real>(
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
 }
 
+/// The checks of [`ppo_clip`] that need no data, for crates that compute it elsewhere.
+#[doc(hidden)]
+pub fn check_ppo_config(batch: &Batch<'_>, config: &PpoConfig<'_>) -> Result<()> {
+    config.check()?;
+    config.aggregate.plan(batch).map(drop)
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Clipping<R> {
     pub(super) clip: Clip<R>,
@@ -142,7 +155,7 @@ pub(super) struct Clipping<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Clipping<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let log_ratio = log_prob - old_log_prob;
         let ratio = Ratio::new(log_ratio, self.bound);
@@ -157,27 +170,28 @@ impl<R: Real> TokenLoss<R> for Clipping<R> {
     }
 }
 
-/// The bounds of the clip as numbers of a type. What does not apply is ±inf rather than an option: lanes have no branches.
+/// The bounds of the clip. Bounds that do not apply are ±inf rather than `None`, so that vectorised loops need no
+/// branch.
 #[derive(Clone, Copy)]
 pub(crate) struct Clip<R> {
     low: R,
     high: R,
-    /// Where the unclipped ratio ends, for both signs.
+    /// The upper bound of the unclipped ratio, for both signs.
     free: R,
-    /// The loss of a negative advantage is at most this many times its size.
+    /// The upper bound of the loss of a negative advantage, in units of its absolute value.
     cap: R,
-    /// Where the loss of a negative advantage, and of the others, no longer depends on the ratio.
+    /// The ratio above which the loss no longer depends on it: for negative advantages, and for the others.
     flat: (R, R),
-    /// Where the dual clip begins for a negative advantage, and for the others.
+    /// The ratio above which the dual clip holds: for negative advantages, and for the others.
     dual: (R, R),
 }
 
-/// What the clip does to one token.
+/// The effect of the clip on one token.
 pub(crate) struct Clipped<R> {
     pub(crate) loss: R,
     /// Beyond the clip on the side where it holds.
     pub(crate) held: bool,
-    /// The dual clip was.
+    /// Beyond the dual clip.
     pub(crate) held_by_dual: bool,
     /// The loss does not depend on the ratio here.
     pub(crate) flat: bool,
@@ -201,7 +215,7 @@ impl<R: Real> Clip<R> {
         let (low, high, dual) = (R::narrow(1.0 - clip_low), R::narrow(1.0 + clip_high), R::narrow(dual));
         let never = R::infinity();
         Ok(if both_signs {
-            // a dual clip inside the first one leaves the slope between the two to the first
+            // if the dual clip is inside the first one, the first one decides the slope between the two
             let (smaller, larger) = if dual < high { (dual, high) } else { (high, dual) };
             Self { low, high, free: dual, cap: never, flat: (larger, smaller), dual: (dual, dual) }
         } else {
@@ -209,13 +223,13 @@ impl<R: Real> Clip<R> {
         })
     }
 
-    /// The ratio no lower and no higher than the first clip lets it be; NaN stays NaN.
-    #[cfg_attr(not(compact), inline(always))]
+    /// The ratio clamped to the first clip; NaN stays NaN.
+    #[inline(always)]
     pub(super) fn inside(&self, ratio: R) -> R {
         clamp(ratio, self.low, self.high)
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn token(&self, ratio: R, advantage: R) -> Clipped<R> {
         let (negative, positive) = (advantage < R::zero(), advantage > R::zero());
         let least = if negative { self.low } else { R::neg_infinity() };

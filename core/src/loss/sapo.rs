@@ -1,6 +1,5 @@
 use super::{
-    surrogate::{check_bound, Ratio},
-    token::{evaluate, Token, TokenLoss},
+    policy::{check_bound, evaluate, Ratio, Token, TokenLoss},
     Aggregate, AggregateMode, PolicyLoss, PolicyLossInput,
 };
 use crate::{
@@ -13,6 +12,7 @@ use crate::{
 
 /// How soft the gate of [`sapo`] is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct SapoConfig<'a> {
     /// τ where the advantage is positive; positive, default 1.
     pub tau_positive: f64,
@@ -20,11 +20,15 @@ pub struct SapoConfig<'a> {
     pub tau_negative: f64,
     /// Log-ratios are bounded to ±this, with gradient 0 strictly beyond; default 20 (verl; TRL has none).
     pub log_ratio_bound: Option<f64>,
-    /// How tokens become one number; default every sequence the same, as all frameworks do.
+    /// How token losses are aggregated; default equal weight per sequence, as in all frameworks.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_aggregate"))]
     pub aggregate: Aggregate<'a>,
-    /// What the means of the metrics divide by; default the exact count.
+    /// Divisor of the metrics' means; default the exact count.
     pub divisor: Divisor,
 }
+
+#[cfg(feature = "serde")]
+crate::spelling::over_default! { read_aggregate: SapoConfig.aggregate as Aggregate<'static> }
 
 impl Default for SapoConfig<'_> {
     fn default() -> Self {
@@ -38,7 +42,7 @@ impl Default for SapoConfig<'_> {
     }
 }
 
-/// A soft gate in place of the clip: the further the ratio from 1, the weaker the gradient, without an edge.
+/// A soft gate in place of the clip: the further the ratio is from 1, the weaker the gradient, without a hard cutoff.
 ///
 /// ```text
 /// f(ρ) = (4/τ) σ(τ (ρ − 1))        loss = −Agg_t f(ρ_t) A_t        ∂loss/∂log π_t = −4 W_t σ (1 − σ) ρ_t A_t
@@ -50,11 +54,12 @@ impl Default for SapoConfig<'_> {
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a τ or
-/// the bound is not positive; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a τ or the bound is not positive; the errors of
+/// [`aggregate`](super::aggregate).
 ///
-/// **Reference.** Gao et al. 2025 (SAPO). verl 0.9.1 and TRL 1.16 (both per sequence; TRL without the bound); an advantage of 0 takes
-/// the negative τ.
+/// **Reference.** Gao et al. 2025 (SAPO). verl 0.9.1 and TRL 1.16 (both per sequence; TRL without the bound); an
+/// advantage of 0 takes the negative τ.
 ///
 /// # Example
 ///
@@ -63,7 +68,7 @@ impl Default for SapoConfig<'_> {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, -0.5], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, -0.5]);
 /// let mut grad = [9.0; 3];
 /// sapo(&batch, input, &SapoConfig::default(), &mut grad)?;
 /// assert_eq!(grad, [-0.5, 0.0, 0.25]);
@@ -92,7 +97,7 @@ struct Gate<R> {
 }
 
 impl<R: Real> TokenLoss<R> for Gate<R> {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R> {
         let ratio = Ratio::new(log_prob - old_log_prob, self.bound);
         let tau = if advantage > R::zero() { self.positive } else { self.negative };
@@ -101,7 +106,7 @@ impl<R: Real> TokenLoss<R> for Gate<R> {
         let gate = R::one() / (R::one() + tail);
         let rest = R::one() - gate;
         let slope = -four * gate * rest * ratio.ratio * advantage;
-        // an infinite ratio is past the gate: 0, not 0 · inf
+        // an infinite ratio is beyond the gate: gradient 0, not 0 · inf
         let slope = if rest == R::zero() { R::zero() } else { slope };
         Token {
             loss: -(four / tau) * gate * advantage,

@@ -3,7 +3,7 @@ use crate::{
     error::{check_len, check_not_negative, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -15,30 +15,33 @@ pub struct ValueLossInput<'a, R> {
     pub predictions: &'a [R],
     /// Its values when the batch was collected; constants.
     pub values: &'a [R],
-    /// What it should have said; constants.
+    /// The targets of the values; constants.
     pub returns: &'a [R],
 }
 
-/// What the squared error is multiplied by.
+/// The factor of the squared error.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ValueFactor {
-    /// ½. verl 0.9.1, OpenRLHF 0.11, TRL 1.16.
+    /// ½: verl 0.9.1, OpenRLHF 0.11, TRL 1.16.
     #[default]
     Half,
-    /// 1. slime (2026-08).
+    /// 1: slime (2026-08).
     Whole,
 }
 
 /// How [`value_loss`] clips and aggregates.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ValueConfig<'a> {
     /// Predictions are held within ±this of the old values; default 0.5 (TRL 0.2), `None` for none.
     pub clip: Option<f64>,
     /// Default ½.
     pub factor: ValueFactor,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the mean of the clip fraction divides by; default the exact count.
+    /// Divisor of the clip fraction's mean; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -48,7 +51,8 @@ impl Default for ValueConfig<'_> {
     }
 }
 
-/// A value loss and what is logged beside it.
+/// A value loss and its metric.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ValueLoss {
     /// The aggregated loss.
@@ -57,7 +61,8 @@ pub struct ValueLoss {
     pub clip_fraction: f64,
 }
 
-/// The critic's squared error, the larger of clipped and unclipped. Returns it, writes ∂loss/∂predictions into `grad`.
+/// The critic's squared error, the larger of clipped and unclipped. Returns the loss, writes ∂loss/∂predictions into
+/// `grad`.
 ///
 /// ```text
 /// v̂ = clip(v, V − ε, V + ε)        loss = ½ Agg_t max((v − G)², (v̂ − G)²)
@@ -68,10 +73,12 @@ pub struct ValueLoss {
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if the
-/// clip is negative or not finite; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if the clip is negative or not finite; the errors of
+/// [`aggregate`](super::aggregate).
 ///
-/// **Reference.** verl 0.9.1 `compute_value_loss`, OpenRLHF 0.11 `ValueLoss`, TRL 1.16 PPO (which multiplies by 0.1 afterwards).
+/// **Reference.** verl 0.9.1 `compute_value_loss`, OpenRLHF 0.11 `ValueLoss`, TRL 1.16 PPO (which multiplies by 0.1
+/// afterwards).
 ///
 /// # Example
 ///
@@ -86,7 +93,7 @@ pub struct ValueLoss {
 ///     &ValueConfig::default(),
 ///     &mut grad,
 /// )?;
-/// assert_eq!(result, ValueLoss { loss: 0.3125, clip_fraction: 0.5 });     // ½ · (1² + 0.5²) / 2
+/// assert_eq!((result.loss, result.clip_fraction), (0.3125, 0.5));     // ½ · (1² + 0.5²) / 2
 /// assert_eq!(grad, [0.5, 0.0, 0.0]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
@@ -111,29 +118,33 @@ pub fn value_loss<R: Real>(
     Ok(ValueLoss { loss, clip_fraction: if kept == 0.0 { 0.0 } else { clipped / config.divisor.of(kept) } })
 }
 
-multiversion! {
-    fn evaluate<R: Real>(
-        batch: &Batch<'_>, input: ValueLossInput<'_, R>, clip: R, factor: f64, plan: &Plan<'_>, grad: &mut [R],
-    ) -> (f64, f64) {
-        let (mut loss, mut clipped) = (Sum::default(), Sum::default());
-        for (row, weight) in plan.rows(batch) {
-            let slope = R::narrow(2.0 * factor * weight);
-            let inputs = [input.predictions, input.values, input.returns];
-            let [sum, held] = map_row(&row, inputs, [&mut *grad], |[prediction, value, target]| {
-                let (low, high) = (value - clip, value + clip);
-                let inside = if prediction < low { low } else { prediction };
-                let inside = if inside > high { high } else { inside };
-                let (error, clipped_error) = (prediction - target, inside - target);
-                // comparisons with an undefined old value hold nothing: a token that is clipped to it is undefined too
-                let error = if value.is_nan() & (clip < R::infinity()) { value } else { error };
-                let (plain, clipped) = (error * error, clipped_error * clipped_error);
-                let held = clipped > plain;
-                let gradient = if held { R::zero() } else { error * slope };
-                ([gradient], [if held { clipped.widen() } else { plain.widen() }, if held { 1.0 } else { 0.0 }])
-            });
-            loss.add(factor * weight * sum);
-            clipped.add(held);
-        }
-        (loss.value(), clipped.value())
+#[multiversion]
+fn evaluate<R: Real>(
+    batch: &Batch<'_>,
+    input: ValueLossInput<'_, R>,
+    clip: R,
+    factor: f64,
+    plan: &Plan<'_>,
+    grad: &mut [R],
+) -> (f64, f64) {
+    let (mut loss, mut clipped) = (Sum::default(), Sum::default());
+    for (row, weight) in plan.rows(batch) {
+        let slope = R::narrow(2.0 * factor * weight);
+        let inputs = [input.predictions, input.values, input.returns];
+        let [sum, held] = fold_row(&row, inputs, [&mut *grad], |[prediction, value, target]| {
+            let (low, high) = (value - clip, value + clip);
+            let inside = if prediction < low { low } else { prediction };
+            let inside = if inside > high { high } else { inside };
+            let (error, clipped_error) = (prediction - target, inside - target);
+            // comparisons with NaN are false: a NaN old value must be propagated by hand where it bounds the clip
+            let error = if value.is_nan() & (clip < R::infinity()) { value } else { error };
+            let (plain, clipped) = (error * error, clipped_error * clipped_error);
+            let held = clipped > plain;
+            let gradient = if held { R::zero() } else { error * slope };
+            ([gradient], [if held { clipped.widen() } else { plain.widen() }, if held { 1.0 } else { 0.0 }])
+        });
+        loss.add(factor * weight * sum);
+        clipped.add(held);
     }
+    (loss.value(), clipped.value())
 }

@@ -4,12 +4,13 @@ use crate::{
     layout::Batch,
     math::{clamp, exp, ln},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
 };
 
 /// The shape of the weight of [`vespo`]: `φ(w) = w^k e^{λ (1 − w)}`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct VespoConfig<'a> {
     /// k where the advantage is not negative; positive, default 2.
     pub k_positive: f64,
@@ -19,7 +20,7 @@ pub struct VespoConfig<'a> {
     pub k_negative: f64,
     /// λ where the advantage is negative; positive, default 2.
     pub lambda_negative: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
 
@@ -36,6 +37,7 @@ impl Default for VespoConfig<'_> {
 }
 
 /// What [`vespo`] returns.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VespoLoss {
     /// The aggregated loss.
@@ -44,24 +46,25 @@ pub struct VespoLoss {
     pub phi_mean: f64,
 }
 
-/// A policy gradient weighed by a smooth function of the whole sequence's ratio, 1 at 1 and small on both sides.
+/// A policy gradient weighted by a smooth function of the whole sequence's ratio, which is 1 at ratio 1 and small on
+/// both sides.
 ///
 /// ```text
 /// w_i = exp(clip(Σ_t clip(log π_t − log π_old,t, ±20), ln 1e-8, 20))        φ = w^k e^{λ (1 − w)}, a constant
 /// loss = −Agg_t φ A_t log π_t        ∂loss/∂log π_t = −W_t φ A_t
 /// ```
 ///
-/// Rollout weights join the ratio (`Σ_t ln ω_t`, each between ln 1e-8 and 20) and are not applied again.
+/// Rollout weights are multiplied into the ratio (`Σ_t ln ω_t`, each between ln 1e-8 and 20) and are not applied again.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if a k or
-/// λ is not positive; the errors of [`aggregate`](super::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if a k or λ is not positive; the errors of [`aggregate`](super::aggregate).
 ///
-/// **Reference.** TRL 1.16 loss type `vespo`; `phi_mean` is its `vespo/phi_seq_mean` without rows that have no kept token, which
-/// count 1 there.
+/// **Reference.** TRL 1.16 loss type `vespo`; `phi_mean` is its `vespo/phi_seq_mean` without rows that have no kept
+/// token, which count 1 there.
 ///
 /// # Example
 ///
@@ -70,7 +73,7 @@ pub struct VespoLoss {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-0.5, f64::NAN, -1.0];
-/// let input = PolicyLossInput { log_probs: &log_probs, old_log_probs: &log_probs, advantages: &[1.0, f64::NAN, 1.0], weights: None };
+/// let input = PolicyLossInput::new(&log_probs, &log_probs, &[1.0, f64::NAN, 1.0]);
 /// let mut grad = [9.0; 3];
 /// assert_eq!(vespo(&batch, input, &VespoConfig::default(), &mut grad)?.phi_mean, 1.0);
 /// assert_eq!(grad, [-0.5, 0.0, -0.5]);
@@ -92,7 +95,7 @@ pub fn vespo<R: Real>(
     Ok(VespoLoss { loss, phi_mean: if sequences == 0.0 { 0.0 } else { phis / sequences } })
 }
 
-/// φ at log w; what is not finite counts 0.
+/// φ at log w; 0 if it is not finite.
 fn phi(log_w: f64, k: f64, lambda: f64) -> f64 {
     let phi = exp(lambda + k * log_w - lambda * exp(log_w));
     if phi.is_finite() {
@@ -102,35 +105,39 @@ fn phi(log_w: f64, k: f64, lambda: f64) -> f64 {
     }
 }
 
-multiversion! {
-    fn evaluate<R: Real>(
-        batch: &Batch<'_>, input: PolicyLossInput<'_, R>, config: &VespoConfig<'_>, plan: &Plan<'_>, grad: &mut [R],
-    ) -> (f64, f64, f64) {
-        let least = ln(1e-8);
-        let (mut loss, mut phis, mut sequences) = (Sum::default(), Sum::default(), 0.0);
-        for (row, weight) in plan.rows(batch) {
-            let [mut log_w] = map_row(&row, [input.log_probs, input.old_log_probs], [], |[new, old]| {
-                ([], [clamp((new - old).widen(), -20.0, 20.0)])
-            });
-            if let Some(weights) = input.weights {
-                let [logs] = map_row(&row, [weights], [], |[omega]| ([], [clamp(ln(omega.widen()), least, 20.0)]));
-                log_w += logs;
-            }
-            let log_w = clamp(log_w, least, 20.0);
-            // a NaN log-ratio makes both NaN, not 0
-            let of = |k, lambda| if log_w.is_nan() { log_w } else { phi(log_w, k, lambda) };
-            let (positive, negative) = (of(config.k_positive, config.lambda_positive), of(config.k_negative, config.lambda_negative));
-            let (up, down, w) = (R::narrow(positive), R::narrow(negative), R::narrow(weight));
-            let [sum] = map_row(&row, [input.log_probs, input.advantages], [&mut *grad], |[new, advantage]| {
-                let slope = -(if advantage < R::zero() { down } else { up }) * advantage;
-                ([slope * w], [(slope * new).widen()])
-            });
-            loss.add(weight * sum);
-            if let Some(first) = row.keep.iter().position(|&keep| keep) {
-                phis.add(if row.of(input.advantages)[first] < R::zero() { negative } else { positive });
-                sequences += 1.0;
-            }
+#[multiversion]
+fn evaluate<R: Real>(
+    batch: &Batch<'_>,
+    input: PolicyLossInput<'_, R>,
+    config: &VespoConfig<'_>,
+    plan: &Plan<'_>,
+    grad: &mut [R],
+) -> (f64, f64, f64) {
+    let least = ln(1e-8);
+    let (mut loss, mut phis, mut sequences) = (Sum::default(), Sum::default(), 0.0);
+    for (row, weight) in plan.rows(batch) {
+        let [mut log_w] = fold_row(&row, [input.log_probs, input.old_log_probs], [], |[new, old]| {
+            ([], [clamp((new - old).widen(), -20.0, 20.0)])
+        });
+        if let Some(weights) = input.weights {
+            let [logs] = fold_row(&row, [weights], [], |[omega]| ([], [clamp(ln(omega.widen()), least, 20.0)]));
+            log_w += logs;
         }
-        (loss.value(), phis.value(), sequences)
+        let log_w = clamp(log_w, least, 20.0);
+        // a NaN log-ratio makes both NaN, not 0
+        let of = |k, lambda| if log_w.is_nan() { log_w } else { phi(log_w, k, lambda) };
+        let (positive, negative) =
+            (of(config.k_positive, config.lambda_positive), of(config.k_negative, config.lambda_negative));
+        let (up, down, w) = (R::narrow(positive), R::narrow(negative), R::narrow(weight));
+        let [sum] = fold_row(&row, [input.log_probs, input.advantages], [&mut *grad], |[new, advantage]| {
+            let slope = -(if advantage < R::zero() { down } else { up }) * advantage;
+            ([slope * w], [(slope * new).widen()])
+        });
+        loss.add(weight * sum);
+        if let Some(first) = row.keep.iter().position(|&keep| keep) {
+            phis.add(if row.of(input.advantages)[first] < R::zero() { negative } else { positive });
+            sequences += 1.0;
+        }
     }
+    (loss.value(), phis.value(), sequences)
 }

@@ -1,4 +1,4 @@
-//! `e^u − 1 − u`, what the exponential is above its tangent: the k3 estimator.
+//! `e^u − 1 − u`, the distance of the exponential from its tangent at 0: the k3 estimator.
 //!
 //! Method: the three terms cancel near 0, where the result is about u²/2. For |u| < 1 the series
 //! u² (1/2! + u/3! + u²/4! + …) is summed (Horner), elsewhere the three terms.
@@ -21,8 +21,7 @@ const INVERSE_FACTORIALS: [f64; 19] = {
     table
 };
 
-#[cfg_attr(not(compact), inline(always))]
-#[cfg_attr(compact, inline(never))]
+#[inline(always)]
 pub(crate) fn exp_remainder<R: Real>(u: R) -> R {
     let terms = if R::epsilon().widen() > 1e-10 { 12 } else { 19 };
     let mut series = R::zero();

@@ -1,8 +1,8 @@
 use crate::{
-    error::{check_len, refused, Error, Result},
+    error::{check_len, Error, Result},
     layout::Batch,
     math::exp,
-    parallel::{in_order, Each, Part},
+    parallel::{in_order, Part, Work},
     real::Real,
     reduce::{fold_row, Sum},
     simd::multiversion,
@@ -21,7 +21,7 @@ pub struct AnalysisInput<'a, R> {
 }
 
 impl<R> AnalysisInput<'_, R> {
-    /// What a part of the batch reads.
+    /// The inputs of a part of the batch.
     fn part(&self, part: &Part<'_>) -> Self {
         Self {
             old_log_probs: part.of(self.old_log_probs),
@@ -31,7 +31,8 @@ impl<R> AnalysisInput<'_, R> {
     }
 }
 
-/// The sums behind the five `analysis/…` keys; shards are joined by [`Analysis::merge`].
+/// The sums behind the five `analysis/…` keys; shards are combined by [`Analysis::merge`].
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Analysis {
     /// Joint moments of advantages (x) and log-probabilities (y).
@@ -78,7 +79,7 @@ impl Analysis {
         ]
     }
 
-    /// Joins the sums of two disjoint batches.
+    /// Combines the sums of two disjoint batches.
     pub fn merge(&mut self, other: &Self) {
         self.moments.merge(&other.moments);
         self.entropy_sum += other.entropy_sum;
@@ -88,7 +89,8 @@ impl Analysis {
     }
 }
 
-/// The five `analysis/…` numbers of a batch: entropy, covariance of advantage and log-probability, weighted entropy, reward.
+/// The five `analysis/…` numbers of a batch: entropy, covariance of advantage and log-probability, weighted entropy,
+/// reward.
 ///
 /// ```text
 /// p = e^{log p}      H = −p log p      w = p (1 − p) |A|
@@ -104,7 +106,7 @@ impl Analysis {
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::EmptyMask`] without kept tokens.
 ///
-/// **Reference.** The owner's metrics document, §2 and §4.
+/// **Reference.** `docs/bnto.md` §2.
 ///
 /// # Example
 ///
@@ -125,12 +127,12 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
     check_len("advantages", input.advantages, batch.tokens())?;
     check_len("rewards", input.rewards, batch.tokens())?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     let (mut moments, mut totals) = (CoMoments::default(), [Sum::default(); 5]);
     in_order::<R, _, 0>(
         batch,
-        Each::ONE,
+        Work::ONE,
         [],
         |part, [], report| sums(&part.batch, input.part(part), report),
         |(row, parts)| {
@@ -142,19 +144,18 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
     Ok(Analysis { moments, entropy_sum, wh_sum, reward_sum, sequences: batch.sequences() as u64 })
 }
 
-multiversion! { avx512:
-    /// A sequence is read twice while it is in the cache, the batch once.
-    fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((CoMoments, [f64; 5]))) -> () {
-        for row in batch.rows() {
-            let inputs = [input.advantages, input.old_log_probs, input.rewards];
-            let parts = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
-                let p = exp(log_prob);
-                // 0 · −inf would be NaN
-                let entropy = if p == R::zero() { R::zero() } else { -(p * log_prob) };
-                let weight = p * (R::one() - p) * advantage.abs();
-                ([], [advantage, log_prob, entropy, weight * entropy, reward])
-            });
-            report((CoMoments::of_row(&row, input.advantages, input.old_log_probs, parts[0], parts[1]), parts));
-        }
+/// Each sequence is read twice while it is in the cache; the batch is traversed once.
+#[multiversion(avx512)]
+fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((CoMoments, [f64; 5]))) {
+    for row in batch.rows() {
+        let inputs = [input.advantages, input.old_log_probs, input.rewards];
+        let parts = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
+            let p = exp(log_prob);
+            // 0 · −inf would be NaN
+            let entropy = if p == R::zero() { R::zero() } else { -(p * log_prob) };
+            let weight = p * (R::one() - p) * advantage.abs();
+            ([], [advantage, log_prob, entropy, weight * entropy, reward])
+        });
+        report((CoMoments::of_row(&row, input.advantages, input.old_log_probs, parts[0], parts[1]), parts));
     }
 }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_len, check_not_negative, refused, Error, Result},
+    error::{check_len, check_not_negative, Error, Result},
     layout::Batch,
     real::Real,
     statistics::{CoMoments, Spread},
@@ -8,14 +8,15 @@ use crate::{
 /// What [`explained_variance`] reads, both state-aligned.
 #[derive(Clone, Copy, Debug)]
 pub struct ExplainedVarianceInput<'a, R> {
-    /// What the critic said.
+    /// The critic's values.
     pub values: &'a [R],
-    /// What it should have said.
+    /// The returns, their targets.
     pub returns: &'a [R],
 }
 
 /// The conventions of [`explained_variance`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ExplainedVarianceConfig {
     /// Added to the variance of the returns; not negative, default 1e-5.
     pub epsilon: f64,
@@ -29,7 +30,8 @@ impl Default for ExplainedVarianceConfig {
     }
 }
 
-/// How much of the spread of the returns the critic foresaw: 1 all of it, 0 no better than a constant, negative worse.
+/// How much of the variance of the returns the critic predicted: 1 all of it, 0 no better than a constant, negative
+/// worse.
 ///
 /// ```text
 /// 1 − Var(G − V) / (Var(G) + ε)
@@ -40,7 +42,7 @@ impl Default for ExplainedVarianceConfig {
 /// **Mask.** Dropped slots are never read and not counted.
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if ε is negative or not finite;
-/// [`Error::EmptyMask`] without kept tokens; [`Error::TooFew`] for the sample variance of one.
+/// [`Error::EmptyMask`] without kept tokens; [`Error::TooFew`] for the sample variance of one token.
 ///
 /// **Reference.** verl 0.9.1 `critic/vf_explained_var` (which gives NaN for one token).
 ///
@@ -69,10 +71,10 @@ pub fn explained_variance<R: Real>(
 /// From the moments of returns (x) and values (y).
 pub(crate) fn explained_by(moments: &CoMoments, config: &ExplainedVarianceConfig) -> Result<f64> {
     if moments.count == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     if moments.count < config.spread.needs() {
-        return refused(Error::TooFew { what: "explained_variance", needed: 2, got: 1 });
+        return Err(Error::TooFew { what: "explained_variance", needed: 2, got: 1 });
     }
     let n = moments.count as f64;
     let divisor = if config.spread == Spread::Sample { n - 1.0 } else { n };

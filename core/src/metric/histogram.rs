@@ -1,35 +1,36 @@
 use crate::{
-    error::{check_len, check_unit, refused, Error, Result},
+    error::{check_len, check_unit, Error, Result},
     layout::Batch,
     math::clamp,
     real::Real,
 };
 
-/// Buckets per factor of two; with them the bits of the mantissa that choose one.
+/// log₂ of the number of buckets per factor of two, which is the number of mantissa bits that select one.
 const STEPS_LOG2: u32 = 4;
 const STEPS: usize = 1 << STEPS_LOG2;
-/// The smallest magnitude told from 0 is 2^LOWEST, the largest told from all above is 2^HIGHEST.
+/// Magnitudes below 2^LOWEST count as 0; those of 2^HIGHEST and above count in the last bucket.
 const LOWEST: i32 = -24;
 const HIGHEST: i32 = 16;
 const SIDE: usize = (HIGHEST - LOWEST) as usize * STEPS;
 
-/// How often each size of number occurred, in logarithmic buckets: quantiles of a stream in one pass, mergeable exactly.
+/// Counts of numbers in logarithmic buckets: quantiles of a stream in one pass, mergeable exactly.
 ///
 /// ```text
-/// bucket = sign, ⌊log₂ |x|⌋ and 4 bits of the mantissa      2⁻²⁴ ≤ |x| < 2¹⁶; smaller counts as 0, larger as the last bucket
+/// bucket = sign, ⌊log₂ |x|⌋ and 4 bits of the mantissa
+/// 2⁻²⁴ ≤ |x| < 2¹⁶; smaller counts as 0, larger as the last bucket
 /// ```
 ///
-/// A quantile is off by at most 1/32 of itself (3.2 %) within that range, and never leaves the smallest and largest number seen.
-/// Counts are integers: shards merged in any order give the same histogram. 10 KiB, no allocation.
+/// A quantile has a relative error of at most 1/32 (3.2 %) within that range, and lies between the smallest and the
+/// largest number seen. Counts are integers: shards merged in any order give the same histogram. 10 KiB, no allocation.
 ///
-/// **Alignment.** Whichever the values have.
+/// **Alignment.** Any; that of the values.
 ///
-/// **Mask.** Dropped slots are never read and not counted. NaN is counted apart and makes every quantile NaN.
+/// **Mask.** Dropped slots are never read and not counted. NaN is counted separately and makes every quantile NaN.
 ///
 /// **Errors.** [`Error::Length`] if `values` does not fit `batch`; [`Error::Config`] if a level is outside `[0, 1]`;
-/// [`Error::EmptyMask`] for a quantile of nothing.
+/// [`Error::EmptyMask`] for a quantile of an empty histogram.
 ///
-/// **Reference.** Log-linear buckets as in HdrHistogram; the exact one is [`quantile`](crate::metric::quantile).
+/// **Reference.** Log-linear buckets as in HdrHistogram; for exact quantiles see [`quantile`](crate::metric::quantile).
 ///
 /// # Example
 ///
@@ -40,7 +41,7 @@ const SIDE: usize = (HIGHEST - LOWEST) as usize * STEPS;
 /// let mut histogram = Histogram::default();
 /// histogram.add(&batch, &[1.0, 2.0, f64::NAN, 4.0])?;
 /// assert_eq!(histogram.count(), 3);
-/// assert!((histogram.p50()? / 2.0 - 1.0).abs() <= 1.0 / 32.0);
+/// approx::assert_relative_eq!(histogram.p50()?, 2.0, max_relative = 1.0 / 32.0);
 /// assert_eq!(histogram.quantile(1.0)?, 4.0);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
@@ -97,7 +98,7 @@ impl Histogram {
         side[bucket] += 1;
     }
 
-    /// Joins the counts of two disjoint sets of numbers; exact, in any order.
+    /// Adds the counts of a disjoint set of numbers; exact, in any order.
     pub fn merge(&mut self, other: &Self) {
         let both = self.negative.iter_mut().zip(&other.negative).chain(self.positive.iter_mut().zip(&other.positive));
         for (mine, theirs) in both {
@@ -118,7 +119,7 @@ impl Histogram {
         count
     }
 
-    /// The number with a share `level` of the others below it: the middle of its bucket.
+    /// The quantile at `level`, as the middle of its bucket.
     ///
     /// # Errors
     ///
@@ -127,12 +128,12 @@ impl Histogram {
         check_unit("level", level)?;
         let count = self.count();
         if count == 0 {
-            return refused(Error::EmptyMask);
+            return Err(Error::EmptyMask);
         }
         if self.nan > 0 {
             return Ok(f64::NAN);
         }
-        // the nearest rank, halves upwards
+        // the nearest rank, halves rounded up
         let rank = (level * (count - 1) as f64 + 0.5) as u64;
         let mut passed = 0;
         let below = self.negative.iter().enumerate().rev().map(|(bucket, &count)| (-middle(bucket), count));
@@ -155,7 +156,7 @@ impl Histogram {
         self.quantile(0.5)
     }
 
-    /// The number with nine tenths below it.
+    /// The 0.9 quantile.
     ///
     /// # Errors
     ///
@@ -165,7 +166,8 @@ impl Histogram {
     }
 }
 
-/// The number in the middle of a bucket of magnitudes: off by half its width, which is at most 1/32 of its lower end.
+/// The midpoint of a bucket of magnitudes: its error is at most half the bucket's width, which is at most 1/32 of the
+/// lower end.
 fn middle(bucket: usize) -> f64 {
     let exponent = (bucket / STEPS) as i32 + LOWEST;
     let power = f64::from_bits(((exponent + 1023) as u64) << 52);
@@ -193,7 +195,7 @@ mod tests {
         let whole = of(&values);
         for (level, index) in [(0.0, 0), (0.1, 100), (0.5, 500), (0.9, 900), (1.0, 1000)] {
             let (got, exact) = (whole.quantile(level).unwrap(), sorted[index]);
-            assert!((got - exact).abs() <= exact.abs() / 32.0, "{level}: {got} {exact}");
+            assert!(approx::relative_eq!(got, exact, max_relative = 1.0 / 32.0), "{level}: {got} {exact}");
         }
         let mut merged = of(&values[500..]);
         merged.merge(&of(&values[..500]));

@@ -1,8 +1,7 @@
-//! **Stage 6 of 7 — metric.** Reads what the other stages wrote, gives the numbers a trainer logs.
+//! **Stage 6 of 7 — metric.** Reads what the other stages wrote, returns the numbers a trainer logs.
 
 mod analysis;
 mod effective_sample_size;
-pub(crate) mod entries;
 mod explained_variance;
 mod histogram;
 mod mean;
@@ -18,18 +17,16 @@ pub use effective_sample_size::effective_sample_size;
 pub(crate) use explained_variance::explained_by;
 pub use explained_variance::{explained_variance, ExplainedVarianceConfig, ExplainedVarianceInput};
 pub use histogram::Histogram;
-pub use mean::{correlation, mean, variance, PairInput};
-pub use quantile::quantile;
+pub use mean::{correlation, mean, variance, PairInput, VarianceConfig};
+pub use quantile::{quantile, QuantileConfig};
 pub use ratio::{clip_fractions, kl_means, ClipConfig, ClipFractions, KlMeans, RatioInput};
 pub(crate) use ratio::{held_of_row, held_token};
-pub use rows::{row_means, row_normalize, row_sums};
+pub use rows::{row_means, row_normalize, RowNormalizeConfig};
 pub use running::RunningMoments;
 pub use set::{
-    openrlhf_metrics, trl_metrics, verl_metrics, ClipRatios, CompletionLengths, KlUse, LengthSummary, Lengths,
-    OpenRlhfConfig, OpenRlhfInput, OpenRlhfMetrics, Reduction, RewardKl, RewardSource, SamplingMetrics, Summary,
-    TrlConfig, TrlInput, TrlLevel, TrlLoss, TrlMetrics, TrlOutput, TrlRewardMetrics, TrlRewards, TrlScale, VerlConfig,
-    VerlInput, VerlMetrics,
+    openrlhf_metrics, openrlhf_scratch_len, trl_metrics, trl_scratch_len, verl_metrics, ClipRatios, CompletionLengths,
+    KlUse, LengthSummary, Lengths, OpenRlhfConfig, OpenRlhfInput, OpenRlhfMetrics, Reduction, RewardKl, RewardSource,
+    SamplingMetrics, Summary, TrlConfig, TrlInput, TrlLevel, TrlLoss, TrlMetrics, TrlOutput, TrlRewardMetrics,
+    TrlRewards, TrlScale, VerlConfig, VerlInput, VerlMetrics,
 };
-pub use variance_proxy::{variance_proxy, VarianceProxy, VarianceProxyInput};
-
-pub use crate::statistics::{CoMoments, Divisor, Moments, Spread};
+pub use variance_proxy::{variance_proxy, VarianceProxy, VarianceProxyConfig, VarianceProxyInput};

@@ -1,16 +1,17 @@
 use crate::{
     divergence::{kl_value, KlConfig, KlEstimator, KlInput},
-    error::{check_len, refused, Error, Result},
+    error::{check_len, Error, Result},
     layout::{Batch, Row},
     loss::{Clip, DualClip},
     math::exp,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
-    statistics::Divisor,
+    statistics::{Divisor, MeanConfig},
 };
 
 /// The mean of each KL estimate over the kept tokens.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KlMeans {
     /// Mean of `d`.
@@ -29,7 +30,7 @@ pub struct KlMeans {
 /// d = log π − log π_ref      k1: mean d      abs: mean |d|      k2: mean d²/2      k3: mean (e^{−d} − 1 + d)
 /// ```
 ///
-/// Where they disagree widely, the sample is too small or the policies too far apart for any of them.
+/// If they disagree widely, the sample is too small or the policies too far apart for any of them.
 ///
 /// **Alignment.** Action-aligned.
 ///
@@ -42,37 +43,36 @@ pub struct KlMeans {
 /// # Example
 ///
 /// ```
-/// use tokenwise::{divergence::KlInput, metric::*, Batch, Layout, Mask};
+/// use tokenwise::{divergence::KlInput, metric::*, Batch, Layout, Mask, MeanConfig};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let input = KlInput { log_probs: &[-1.0, f64::NAN, -1.0], ref_log_probs: &[-1.5, f64::NAN, -1.0] };
-/// let means = kl_means(&batch, input, Divisor::Count)?;
+/// let means = kl_means(&batch, input, &MeanConfig::default())?;
 /// assert_eq!((means.k1, means.abs, means.k2), (0.25, 0.25, 0.0625));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
-pub fn kl_means<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, divisor: Divisor) -> Result<KlMeans> {
+pub fn kl_means<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &MeanConfig) -> Result<KlMeans> {
     check_len("log_probs", input.log_probs, batch.tokens())?;
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
-    let n = divisor.of(batch.kept() as f64);
+    let n = config.divisor.of(batch.kept() as f64);
     let [k1, abs, k2, k3] = kl_sums(batch, input).map(|sum| sum / n);
     Ok(KlMeans { k1, abs, k2, k3 })
 }
 
-multiversion! {
-    fn kl_sums<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>) -> [f64; 4] {
-        let mut sums = [Sum::default(); 4];
-        for row in batch.rows() {
-            let parts = map_row(&row, [input.log_probs, input.ref_log_probs], [], |[p, q]| {
-                let value = |estimator| kl_value(&KlConfig { estimator, ..Default::default() }, p - q).widen();
-                ([], [value(KlEstimator::K1), value(KlEstimator::Abs), value(KlEstimator::K2), value(KlEstimator::K3)])
-            });
-            Sum::add_each(&mut sums, &parts);
-        }
-        Sum::values(&sums)
+#[multiversion]
+fn kl_sums<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>) -> [f64; 4] {
+    let mut sums = [Sum::default(); 4];
+    for row in batch.rows() {
+        let parts = fold_row(&row, [input.log_probs, input.ref_log_probs], [], |[p, q]| {
+            let value = |estimator| kl_value(&KlConfig { estimator, ..Default::default() }, p - q).widen();
+            ([], [value(KlEstimator::K1), value(KlEstimator::Abs), value(KlEstimator::K2), value(KlEstimator::K3)])
+        });
+        Sum::add_each(&mut sums, &parts);
     }
+    Sum::values(&sums)
 }
 
 /// What [`clip_fractions`] reads, all action-aligned.
@@ -88,6 +88,7 @@ pub struct RatioInput<'a, R> {
 
 /// The clip whose effect [`clip_fractions`] counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ClipConfig {
     /// ε⁻; default 0.2.
     pub clip_low: f64,
@@ -95,7 +96,7 @@ pub struct ClipConfig {
     pub clip_high: f64,
     /// Default off.
     pub dual_clip: DualClip,
-    /// What the shares divide by; default the exact count.
+    /// Divisor of the shares; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -106,6 +107,7 @@ impl Default for ClipConfig {
 }
 
 /// Shares of the kept tokens.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClipFractions {
     /// Held by the clip on either side.
@@ -131,8 +133,8 @@ pub struct ClipFractions {
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] as for
 /// [`ppo_clip`](crate::loss::ppo_clip); [`Error::EmptyMask`] without kept tokens.
 ///
-/// **Reference.** verl 0.9.1 `actor/pg_clipfrac` (`clipped`) and `actor/pg_clipfrac_lower` (`dual`); TRL 1.16 `clip_ratio/low_mean`,
-/// `high_mean`, `region_mean`.
+/// **Reference.** verl 0.9.1 `actor/pg_clipfrac` (`clipped`) and `actor/pg_clipfrac_lower` (`dual`); TRL 1.16
+/// `clip_ratio/low_mean`, `high_mean`, `region_mean`.
 ///
 /// # Example
 ///
@@ -159,35 +161,34 @@ pub fn clip_fractions<R: Real>(
     check_len("advantages", input.advantages, batch.tokens())?;
     let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     let n = config.divisor.of(batch.kept() as f64);
     let [low, high, dual] = held(batch, input, &clip).map(|count| count / n);
     Ok(ClipFractions { clipped: low + high, low, high, dual })
 }
 
-multiversion! {
-    fn held<R: Real>(batch: &Batch<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
-        let mut counts = [Sum::default(); 3];
-        for row in batch.rows() {
-            for (count, part) in counts.iter_mut().zip(held_of_row(&row, input, clip)) {
-                count.add(part);
-            }
+#[multiversion]
+fn held<R: Real>(batch: &Batch<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
+    let mut counts = [Sum::default(); 3];
+    for row in batch.rows() {
+        for (count, part) in counts.iter_mut().zip(held_of_row(&row, input, clip)) {
+            count.add(part);
         }
-        Sum::values(&counts)
     }
+    Sum::values(&counts)
 }
 
-/// How many tokens of a sequence the clip holds below, above, and by its second bound.
-#[cfg_attr(not(compact), inline(always))]
+/// The number of tokens of a sequence that the clip holds below, above, and by its second bound.
+#[inline(always)]
 pub(crate) fn held_of_row<R: Real>(row: &Row<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
-    map_row(row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
+    fold_row(row, [input.log_probs, input.old_log_probs, input.advantages], [], |[new, old, advantage]| {
         ([], held_token(exp(new - old), advantage, clip))
     })
 }
 
-/// The same of one ratio, as 0 or 1.
-#[cfg_attr(not(compact), inline(always))]
+/// The same for one ratio, as 0 or 1.
+#[inline(always)]
 pub(crate) fn held_token<R: Real>(ratio: R, advantage: R, clip: &Clip<R>) -> [f64; 3] {
     let token = clip.token(ratio, advantage);
     let count = |yes: bool| if yes { 1.0 } else { 0.0 };

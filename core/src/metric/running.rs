@@ -1,5 +1,5 @@
 use crate::{
-    error::{refused, Error, Result},
+    error::{Error, Result},
     math::sqrt,
     real::Real,
     statistics::{Divisor, Moments, Spread},
@@ -12,13 +12,13 @@ use crate::{
 /// std = √(σ² n' / (n' − 1))
 /// ```
 ///
-/// It starts as 1e-24 numbers with mean 0 and deviation 1.
+/// It starts with a count of 1e-24, mean 0 and deviation 1.
 ///
-/// **Alignment.** None: one entry per sequence, or whatever is normalised.
+/// **Alignment.** None: one entry per sequence, or per normalised quantity.
 ///
 /// **Mask.** None.
 ///
-/// **Errors.** [`Error::EmptyMask`] if a batch is empty; nothing is then changed.
+/// **Errors.** [`Error::EmptyMask`] if a batch is empty; the state is then unchanged.
 ///
 /// **Reference.** ROLL `RunningMoments` (as in TRL before 1.0), which gives NaN for the deviation of a batch of one.
 ///
@@ -48,7 +48,7 @@ impl Default for RunningMoments {
 }
 
 impl RunningMoments {
-    /// Takes in a batch; gives its own mean and deviation (divided by `n − 1`; NaN for a batch of one).
+    /// Adds a batch; returns the mean and deviation of this batch alone (divided by `n − 1`; NaN for a batch of one).
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl RunningMoments {
             batch.merge(&Moments { count: 1, mean: value.widen(), m2: 0.0 });
         }
         if batch.count == 0 {
-            return refused(Error::EmptyMask);
+            return Err(Error::EmptyMask);
         }
         let size = batch.count as f64;
         let (delta, total) = (batch.mean - self.mean, self.count + size);
@@ -71,7 +71,7 @@ impl RunningMoments {
         Ok((batch.mean, batch.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt)))
     }
 
-    /// How many numbers were taken in.
+    /// The number of values added so far.
     pub const fn count(&self) -> f64 {
         self.count
     }

@@ -1,9 +1,9 @@
 use crate::{
-    error::{check_len, check_not_negative, refused, Error, Result},
+    error::{check_len, check_not_negative, Error, Result},
     layout::Batch,
     math::exp,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     simd::multiversion,
     statistics::Divisor,
 };
@@ -21,7 +21,26 @@ pub struct VarianceProxyInput<'a, R> {
     pub weights: Option<&'a [R]>,
 }
 
-/// How noisy the gradient is, by proxies that need no second backward pass.
+impl<'a, R> VarianceProxyInput<'a, R> {
+    /// Without weights.
+    pub const fn new(old_log_probs: &'a [R], sum_pi_squared: &'a [R], advantages: &'a [R]) -> Self {
+        Self { old_log_probs, sum_pi_squared, advantages, weights: None }
+    }
+}
+
+/// What [`variance_proxy`] needs besides the tokens. There is no default: the norm is specific to the batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
+pub struct VarianceProxyConfig {
+    /// ‖g‖, the norm of the whole batch's gradient; not negative.
+    pub gradient_norm: f64,
+    /// Divisor of means; may be left out when deserialised, with the exact count as default.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub divisor: Divisor,
+}
+
+/// Proxies of the gradient noise that need no second backward pass.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VarianceProxy {
     /// Squared norm of the batch's gradient.
@@ -63,35 +82,35 @@ impl VarianceProxy {
 ///
 /// **Mask.** Dropped slots are never read. A sequence without kept tokens counts 0.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if the norm is negative or not finite;
-/// [`Error::EmptyMask`] if there is no sequence.
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if the norm is negative or not
+/// finite; [`Error::EmptyMask`] if there is no sequence.
 ///
-/// **Reference.** verl 0.9.1 `compute_variance_proxy_metrics`, with [`Divisor::CountPlusEpsilon`]. It takes the weights out of W again by
-/// dividing by `max(w², 1e-10)`: a token whose weight is below 1e-5 then counts less than its s, and here too.
+/// **Reference.** verl 0.9.1 `compute_variance_proxy_metrics`, with [`Divisor::CountPlusEpsilon`]. It removes the
+/// weights from W by dividing by `max(w², 1e-10)`: a token whose weight is below 1e-5 then counts less than its s, as
+/// it does here.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{metric::*, Batch, Layout, Mask};
+/// use tokenwise::{metric::*, Batch, Divisor, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, false, true, true]))?;
 /// let never = f64::NEG_INFINITY;
-/// let input = VarianceProxyInput {
-///     old_log_probs: &[never, f64::NAN, never, never],
-///     sum_pi_squared: &[0.0, f64::NAN, 0.0, 1.0],
-///     advantages: &[2.0, f64::NAN, 1.0, 1.0],
-///     weights: None,
-/// };
-/// let proxy = variance_proxy(&batch, input, 1.0, Divisor::Count)?;
+/// let old_log_probs = [never, f64::NAN, never, never];
+/// let sum_pi_squared = [0.0, f64::NAN, 0.0, 1.0];
+/// let advantages = [2.0, f64::NAN, 1.0, 1.0];
+/// let input = VarianceProxyInput::new(&old_log_probs, &sum_pi_squared, &advantages);
+/// let config = VarianceProxyConfig { gradient_norm: 1.0, divisor: Divisor::Count };
+/// let proxy = variance_proxy(&batch, input, &config)?;
 /// assert_eq!((proxy.total_power, proxy.pure_noise, proxy.expected_w), (3.5, 2.5, 2.0));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn variance_proxy<R: Real>(
     batch: &Batch<'_>,
     input: VarianceProxyInput<'_, R>,
-    gradient_norm: f64,
-    divisor: Divisor,
+    config: &VarianceProxyConfig,
 ) -> Result<VarianceProxy> {
+    let VarianceProxyConfig { gradient_norm, divisor } = *config;
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("sum_pi_squared", input.sum_pi_squared, batch.tokens())?;
     check_len("advantages", input.advantages, batch.tokens())?;
@@ -100,7 +119,7 @@ pub fn variance_proxy<R: Real>(
     }
     check_not_negative("gradient_norm", gradient_norm)?;
     if batch.sequences() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     let rows = batch.sequences() as f64;
     let [power, a_squared, w] = sums(batch, input, divisor).map(|sum| sum / rows);
@@ -115,29 +134,28 @@ pub fn variance_proxy<R: Real>(
     })
 }
 
-multiversion! {
-    fn sums<R: Real>(batch: &Batch<'_>, input: VarianceProxyInput<'_, R>, divisor: Divisor) -> [f64; 3] {
-        let mut totals = [Sum::default(); 3];
-        // without weights the advantages stand in their place, unread
-        let weights = input.weights.unwrap_or(input.advantages);
-        for row in batch.rows().filter(|row| row.last_kept().is_some()) {
-            let inputs = [input.old_log_probs, input.sum_pi_squared, input.advantages, weights];
-            let sums = map_row(&row, inputs, [], |[old, squares, advantage, weight]| {
-                let s = (R::one() - R::narrow(2.0) * exp(old) + squares).widen();
-                let weight = if input.weights.is_some() { weight.widen() } else { 1.0 };
-                let square = weight * weight;
-                let scaled = s * square;
-                let original = scaled / if square < 1e-10 { 1e-10 } else { square };
-                ([], [advantage.widen(), weight, original, scaled])
-            });
-            let n = divisor.of(row.kept() as f64);
-            let a = sums[0] / n;
-            let mean_weight = if input.weights.is_some() { sums[1] / n } else { 1.0 };
-            let w = if sums[2] < 0.0 { 0.0 } else { sums[2] };
-            for (total, term) in totals.iter_mut().zip([mean_weight * mean_weight * (a * a) * w, a * a, sums[3]]) {
-                total.add(term);
-            }
+#[multiversion]
+fn sums<R: Real>(batch: &Batch<'_>, input: VarianceProxyInput<'_, R>, divisor: Divisor) -> [f64; 3] {
+    let mut totals = [Sum::default(); 3];
+    // without weights the advantages serve as a placeholder that does not affect the result
+    let weights = input.weights.unwrap_or(input.advantages);
+    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+        let inputs = [input.old_log_probs, input.sum_pi_squared, input.advantages, weights];
+        let sums = fold_row(&row, inputs, [], |[old, squares, advantage, weight]| {
+            let s = (R::one() - R::narrow(2.0) * exp(old) + squares).widen();
+            let weight = if input.weights.is_some() { weight.widen() } else { 1.0 };
+            let square = weight * weight;
+            let scaled = s * square;
+            let original = scaled / if square < 1e-10 { 1e-10 } else { square };
+            ([], [advantage.widen(), weight, original, scaled])
+        });
+        let n = divisor.of(row.kept() as f64);
+        let a = sums[0] / n;
+        let mean_weight = if input.weights.is_some() { sums[1] / n } else { 1.0 };
+        let w = if sums[2] < 0.0 { 0.0 } else { sums[2] };
+        for (total, term) in totals.iter_mut().zip([mean_weight * mean_weight * (a * a) * w, a * a, sums[3]]) {
+            total.add(term);
         }
-        Sum::values(&totals)
     }
+    Sum::values(&totals)
 }

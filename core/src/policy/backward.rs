@@ -1,5 +1,3 @@
-use num_traits::Zero;
-
 use super::{
     vocab_row::{check_logits, check_tokens, VocabRow},
     Logit, PolicyConfig,
@@ -7,8 +5,8 @@ use super::{
 use crate::{
     error::{check_len, Result},
     layout::Batch,
-    math::exp,
-    parallel::{in_order, Each, Part},
+    math::{exp, exp_near},
+    parallel::{in_order, Part, Work},
     real::Real,
     simd::multiversion,
 };
@@ -24,12 +22,12 @@ pub struct LogitsGradientInput<'a, L: Logit> {
     pub tokens: &'a [u32],
     /// ∂loss/∂log_probs, as the losses write it.
     pub grad_log_probs: &'a [L::Compute],
-    /// ∂loss/∂entropy, as [`entropy_bonus`](crate::loss::entropy_bonus) writes it; zeros without a bonus.
+    /// ∂loss/∂entropy, as [`entropy_bonus`](crate::loss::entropy_bonus) writes it; zeros if there is no bonus.
     pub grad_entropy: &'a [L::Compute],
 }
 
 impl<L: Logit> LogitsGradientInput<'_, L> {
-    /// What a part of the tokens reads.
+    /// The input of a part of the tokens.
     fn part(&self, part: &Part<'_>) -> Self {
         Self {
             logits: part.rows_of(self.logits, self.vocab),
@@ -47,7 +45,7 @@ impl<L: Logit> LogitsGradientInput<'_, L> {
 /// ∂loss/∂logit_v = ( g_i (1[v = a_i] − p_v) − h_i p_v (ln p_v + H) ) / τ        g = grad_log_probs, h = grad_entropy
 /// ```
 ///
-/// The entries of a row add up to 0: a shift of all logits changes nothing. An entry of −inf gets 0.
+/// The entries of a row add up to 0: adding a constant to all logits changes nothing. An entry of −inf gets 0.
 ///
 /// **Alignment.** Action-aligned in and out: row `i` is the one that predicted token `i`.
 ///
@@ -94,7 +92,7 @@ pub fn logits_gradient<L: Logit>(
     check_len("grad_logits", grad_logits, input.logits.len())?;
     in_order(
         &batch.token_by_token(),
-        Each { width: input.vocab, work: input.vocab },
+        Work { width: input.vocab, per_token: input.vocab },
         [grad_logits],
         |part, [grad], _| write(&part.batch, input.part(part), scale, grad),
         |()| (),
@@ -102,36 +100,39 @@ pub fn logits_gradient<L: Logit>(
     Ok(())
 }
 
-multiversion! { avx512:
-    fn write<L: Logit>(batch: &Batch<'_>, input: LogitsGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) -> () {
-        let rows = input.logits.chunks_exact(input.vocab).zip(grad.chunks_exact_mut(input.vocab));
-        for (slot, ((logits, grad), &keep)) in rows.zip(batch.mask().as_slice()).enumerate() {
-            if !keep {
-                grad.fill(L::Compute::zero());
-                continue;
-            }
-            let row = VocabRow::read(logits, scale);
-            let (g, h) = (input.grad_log_probs[slot] * scale, input.grad_entropy[slot] * scale);
-            let inverse_sum = L::Compute::narrow(1.0 / row.sum);
-            // ln p + H = (z − m) − Σ p (z − m)
-            let mean_distance = L::Compute::narrow(row.weighted / row.sum);
-            let slope = |distance: L::Compute, term: L::Compute| {
-                let p = term * inverse_sum;
-                // written so that NaN goes on, and −inf · 0 does not become NaN
-                if p == L::Compute::zero() { L::Compute::zero() } else { -p * (g + h * (distance - mean_distance)) }
-            };
-            if row.near && !L::Compute::COMPACT {
-                for (grad, logit) in grad.iter_mut().zip(logits) {
-                    let distance = logit.load() * scale - row.max;
-                    *grad = slope(distance, distance.own_exp_near());
-                }
-            } else {
-                for (grad, logit) in grad.iter_mut().zip(logits) {
-                    let distance = logit.load() * scale - row.max;
-                    *grad = slope(distance, exp(distance));
-                }
-            }
-            grad[input.tokens[slot] as usize] += g;
+#[multiversion(avx512)]
+fn write<L: Logit>(batch: &Batch<'_>, input: LogitsGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) {
+    let rows = input.logits.chunks_exact(input.vocab).zip(grad.chunks_exact_mut(input.vocab));
+    for (slot, ((logits, grad), &keep)) in rows.zip(batch.mask().as_slice()).enumerate() {
+        if !keep {
+            grad.fill(L::Compute::zero());
+            continue;
         }
+        let row = VocabRow::read(logits, scale);
+        let (g, h) = (input.grad_log_probs[slot] * scale, input.grad_entropy[slot] * scale);
+        let inverse_sum = L::Compute::narrow(1.0 / row.sum);
+        // ln p + H = (z − m) − Σ p (z − m)
+        let mean_distance = L::Compute::narrow(row.weighted / row.sum);
+        let slope = |distance: L::Compute, term: L::Compute| {
+            let p = term * inverse_sum;
+            // written so that NaN propagates, and −inf · 0 does not become NaN
+            if p == L::Compute::zero() {
+                L::Compute::zero()
+            } else {
+                -p * (g + h * (distance - mean_distance))
+            }
+        };
+        if row.near {
+            for (grad, logit) in grad.iter_mut().zip(logits) {
+                let distance = logit.load() * scale - row.max;
+                *grad = slope(distance, exp_near(distance));
+            }
+        } else {
+            for (grad, logit) in grad.iter_mut().zip(logits) {
+                let distance = logit.load() * scale - row.max;
+                *grad = slope(distance, exp(distance));
+            }
+        }
+        grad[input.tokens[slot] as usize] += g;
     }
 }

@@ -1,5 +1,3 @@
-use num_traits::Zero;
-
 use super::{
     vocab_row::{check_logits, check_tokens, VocabRow},
     Logit,
@@ -7,7 +5,7 @@ use super::{
 use crate::{
     error::{check_len, Result},
     layout::Batch,
-    parallel::{in_order, Each},
+    parallel::{in_order, Work},
     real::Real,
     simd::multiversion,
 };
@@ -23,7 +21,7 @@ pub struct LogProbInput<'a, L> {
     pub tokens: &'a [u32],
 }
 
-/// Logits alone, for what does not depend on the token chosen.
+/// Logits alone, for quantities that do not depend on the chosen token.
 #[derive(Clone, Copy, Debug)]
 pub struct LogitsInput<'a, L> {
     /// `[tokens, vocab]`, row-major: the row that predicted each token (see [`shift`](crate::shift)).
@@ -34,6 +32,7 @@ pub struct LogitsInput<'a, L> {
 
 /// How logits become a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct PolicyConfig {
     /// Logits are divided by this before the soft-max; positive, default 1.
     pub temperature: f64,
@@ -54,24 +53,26 @@ pub struct LogProbOutput<'a, R> {
     pub entropy: &'a mut [R],
 }
 
-/// Log-probability of each token, and the entropy of the distribution it was drawn from, in one reading of the logits.
+/// Log-probability of each token, and the entropy of the distribution it was drawn from, in one pass over the logits.
 ///
 /// ```text
 /// z = logits / τ      log_probs_i = z[a_i] − m − ln Σ_v e^{z_v − m}      entropy_i = ln Σ_v e^{z_v − m} − Σ_v p_v (z_v − m)
 /// ```
 ///
-/// with `m = max z`. An entry of −inf has probability 0 and counts 0; a row of nothing else, or with +inf or NaN, gives NaN.
+/// with `m = max z`. An entry of −inf has probability 0 and contributes 0; a row with only such entries, or with +inf
+/// or NaN, gives NaN.
 ///
 /// **Alignment.** Action-aligned in and out: row `i` is the one that predicted token `i`.
 ///
 /// **Mask.** Rows and ids of dropped slots are never read; dropped slots get 0.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch` and `vocab`;
-/// [`Error::TokenId`](crate::Error::TokenId) if a kept id is not below `vocab`; [`Error::Config`](crate::Error::Config) if `vocab` is 0
-/// or τ is not positive; [`Error::Overflow`](crate::Error::Overflow) if `tokens × vocab` does not fit into a machine word.
+/// [`Error::TokenId`](crate::Error::TokenId) if a kept id is not below `vocab`; [`Error::Config`](crate::Error::Config)
+/// if `vocab` is 0 or τ is not positive; [`Error::Overflow`](crate::Error::Overflow) if `tokens × vocab` does not fit
+/// into a `usize`.
 ///
-/// **Reference.** verl 0.9.1 and TRL 1.16 take both from the temperature-scaled logits; OpenRLHF 0.11 takes the entropy from the
-/// unscaled ones (call [`entropy`] with τ = 1 for that).
+/// **Reference.** verl 0.9.1 and TRL 1.16 take both from the temperature-scaled logits; OpenRLHF 0.11 takes the entropy
+/// from the unscaled ones (call [`entropy`] with τ = 1 for that).
 ///
 /// # Example
 ///
@@ -98,13 +99,14 @@ pub fn log_probs_and_entropy<L: Logit>(
 ) -> Result<()> {
     let scale = check_log_probs(batch, &input, config, &output)?;
     let LogProbOutput { log_probs, entropy } = output;
-    each_row(batch, input.logits, input.vocab, scale, [log_probs, entropy], &|slot, logits, row| {
+    each_slot(batch, input.logits, input.vocab, scale, [log_probs, entropy], &|slot, logits, row| {
         [row.log_prob(logits[input.tokens[slot] as usize].load() * scale), row.entropy()]
     });
     Ok(())
 }
 
-/// The checks of [`log_probs_and_entropy`], for the crates that compute it elsewhere and must refuse the same calls; gives 1/τ.
+/// The checks of [`log_probs_and_entropy`], for crates that compute it elsewhere and must reject the same calls;
+/// returns 1/τ.
 #[doc(hidden)]
 pub fn check_log_probs<L: Logit>(
     batch: &Batch<'_>,
@@ -131,7 +133,8 @@ pub fn check_log_probs<L: Logit>(
 ///
 /// **Errors.** As [`log_probs_and_entropy`].
 ///
-/// **Reference.** verl 0.9.1 `logprobs_from_logits`, TRL 1.16 `selective_log_softmax`, OpenRLHF 0.11 `log_probs_from_logits`.
+/// **Reference.** verl 0.9.1 `logprobs_from_logits`, TRL 1.16 `selective_log_softmax`, OpenRLHF 0.11
+/// `log_probs_from_logits`.
 ///
 /// # Example
 ///
@@ -154,7 +157,7 @@ pub fn token_log_probs<L: Logit>(
     let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
     check_tokens(batch, input.tokens, input.vocab)?;
     check_len("out", out, batch.tokens())?;
-    each_row(batch, input.logits, input.vocab, scale, [out], &|slot, logits, row| {
+    each_slot(batch, input.logits, input.vocab, scale, [out], &|slot, logits, row| {
         [row.log_prob(logits[input.tokens[slot] as usize].load() * scale)]
     });
     Ok(())
@@ -174,7 +177,8 @@ pub fn token_log_probs<L: Logit>(
 ///
 /// **Errors.** As [`log_probs_and_entropy`], without tokens.
 ///
-/// **Reference.** verl 0.9.1 `entropy_from_logits`; TRL 1.16 sums −p ln p, the same number. verl gives NaN where a logit is −inf.
+/// **Reference.** verl 0.9.1 `entropy_from_logits`; TRL 1.16 sums −p ln p, the same number. verl gives NaN where a
+/// logit is −inf.
 ///
 /// # Example
 ///
@@ -196,7 +200,7 @@ pub fn entropy<L: Logit>(
 ) -> Result<()> {
     let scale = check_logits(batch, "logits", input.logits, input.vocab, config.temperature)?;
     check_len("out", out, batch.tokens())?;
-    each_row(batch, input.logits, input.vocab, scale, [out], &|_, _, row| [row.entropy()]);
+    each_slot(batch, input.logits, input.vocab, scale, [out], &|_, _, row| [row.entropy()]);
     Ok(())
 }
 
@@ -240,8 +244,8 @@ pub fn sum_squared_probs<L: Logit>(
     Ok(())
 }
 
-/// Writes what `of` makes of a slot, its logits and what was read of them; 0 where it is dropped.
-fn each_row<L: Logit, const OUTS: usize>(
+/// Writes `of(slot, its logits, their soft-max sums)` at every kept slot, and 0 at the others.
+fn each_slot<L: Logit, const OUTS: usize>(
     batch: &Batch<'_>,
     logits: &[L],
     vocab: usize,
@@ -251,12 +255,12 @@ fn each_row<L: Logit, const OUTS: usize>(
 ) {
     in_order(
         &batch.token_by_token(),
-        Each { width: 1, work: vocab },
+        Work { width: 1, per_token: vocab },
         outputs,
         |part, mut outputs, _| {
             let first = part.tokens.start;
             let logits = part.rows_of(logits, vocab);
-            each_slot(&part.batch, logits, vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
+            read_rows(&part.batch, logits, vocab, scale, &mut |slot, found: Option<(&[L], VocabRow<_>)>| {
                 let results = found.map_or([0.0; OUTS], |(logits, row)| of(first + slot, logits, row));
                 for (output, result) in outputs.iter_mut().zip(results) {
                     output[slot] = L::Compute::narrow(result);
@@ -267,26 +271,24 @@ fn each_row<L: Logit, const OUTS: usize>(
     );
 }
 
-/// Called with every slot and, where it is kept, its logits and what was read of them.
+/// Called with every slot and, where it is kept, its logits and their soft-max sums.
 type Visit<'v, L> = &'v mut dyn FnMut(usize, Option<(&[L], VocabRow<<L as Logit>::Compute>)>);
 
-multiversion! { avx512:
-    fn each_slot<L: Logit>(batch: &Batch<'_>, logits: &[L], vocab: usize, scale: L::Compute, visit: Visit<'_, L>) -> () {
-        for (slot, (logits, &keep)) in logits.chunks_exact(vocab).zip(batch.mask().as_slice()).enumerate() {
-            visit(slot, keep.then(|| (logits, VocabRow::read(logits, scale))));
-        }
+#[multiversion(avx512)]
+fn read_rows<L: Logit>(batch: &Batch<'_>, logits: &[L], vocab: usize, scale: L::Compute, visit: Visit<'_, L>) {
+    for (slot, (logits, &keep)) in logits.chunks_exact(vocab).zip(batch.mask().as_slice()).enumerate() {
+        visit(slot, keep.then(|| (logits, VocabRow::read(logits, scale))));
     }
 }
 
-multiversion! {
-    fn squared_probs<L: Logit>(batch: &Batch<'_>, input: LogitsInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) -> () {
-        let rows = input.logits.chunks_exact(input.vocab).zip(batch.mask().as_slice());
-        for ((logits, &keep), out) in rows.zip(out) {
-            *out = if keep {
-                L::Compute::narrow(VocabRow::read_squares(logits, scale).squared_probs())
-            } else {
-                L::Compute::zero()
-            };
-        }
+#[multiversion]
+fn squared_probs<L: Logit>(batch: &Batch<'_>, input: LogitsInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) {
+    let rows = input.logits.chunks_exact(input.vocab).zip(batch.mask().as_slice());
+    for ((logits, &keep), out) in rows.zip(out) {
+        *out = if keep {
+            L::Compute::narrow(VocabRow::read_squares(logits, scale).squared_probs())
+        } else {
+            L::Compute::zero()
+        };
     }
 }

@@ -1,12 +1,12 @@
 use crate::real::{Real, Sealed};
 
-/// A type logits can be stored in. Half-precision logits (feature `half`) are computed in `f32`.
+/// A type that logits can be stored in. Half-precision logits (feature `half`) are computed in `f32`.
 pub trait Logit: Sealed + Copy + Send + Sync + 'static {
-    /// The type the formulas are computed in, and their results stored in.
+    /// The type in which formulas are computed and their results are stored.
     type Compute: Real;
     #[doc(hidden)]
     fn load(self) -> Self::Compute;
-    /// A block as it is, where nothing has to be converted.
+    /// The block itself if it needs no conversion.
     #[doc(hidden)]
     #[inline(always)]
     fn as_computed(_block: &[Self]) -> Option<&[Self::Compute]> {
@@ -57,7 +57,8 @@ mod half_precision {
         type Compute = f32;
         #[inline(always)]
         fn load(self) -> f32 {
-            // the exponent and mantissa where f32 has them; the product moves the exponent's origin, exactly, subnormals too
+            // moves exponent and mantissa to their places in f32; the product corrects the exponent bias, exactly, also
+            // for subnormals
             let origin = f32::from_bits((127 + 112) << 23);
             let bits = u32::from(self.to_bits());
             let finite = f32::from_bits((bits & 0x7fff) << 13) * origin;
@@ -100,7 +101,7 @@ mod tests {
         let widened = |halves: Vec<f32>| results(&halves);
         assert_eq!(results(&bf16), widened(bf16.iter().map(|x| x.to_f32()).collect()));
         assert_eq!(results(&f16), widened(f16.iter().map(|x| x.to_f32()).collect()));
-        // bf16 keeps 8 bits of each logit: the results are near, not equal
+        // bf16 keeps 8 bits of each logit: the results are close, not equal
         assert_ne!(results(&bf16), results(&logits));
     }
 

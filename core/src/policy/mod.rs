@@ -1,11 +1,9 @@
-//! **Stage 1 of 7 — policy.** Reads logits and tokens, writes log-probabilities and entropy, and takes gradients back to the logits.
+//! **Stage 1 of 7 — policy.** Reads logits and tokens, writes log-probabilities and entropy, and propagates gradients
+//! back to the logits.
 
 mod backward;
 mod log_probs;
 mod logit;
-#[cfg(feature = "small")]
-#[doc(hidden)]
-pub mod single;
 mod topk;
 pub(crate) mod vocab_row;
 
@@ -18,3 +16,5 @@ pub use log_probs::{
 };
 pub use logit::Logit;
 pub use topk::{topk_log_probs, topk_logits_gradient, TopKGradientInput, TopKLogitsInput};
+#[doc(hidden)]
+pub use vocab_row::{check_tokens, check_vocab};

@@ -1,11 +1,9 @@
-use num_traits::Zero;
-
 use super::{
     vocab_row::{check_logits, VocabRow},
     Logit, PolicyConfig,
 };
 use crate::{
-    error::{check_config, check_len, checked_size, refused, Error, Result},
+    error::{check_config, check_len, checked_size, Error, Result},
     layout::Batch,
     math::exp,
     real::Real,
@@ -19,9 +17,9 @@ pub struct TopKLogitsInput<'a, L> {
     pub logits: &'a [L],
     /// Size of the vocabulary.
     pub vocab: usize,
-    /// `[tokens, k]`: ids of some vocabulary entries for each token, such as a teacher's likeliest.
+    /// `[tokens, k]`: ids of some vocabulary entries for each token, such as a teacher's most likely ones.
     pub tokens: &'a [u32],
-    /// Ids a token.
+    /// Ids per token.
     pub k: usize,
 }
 
@@ -34,13 +32,13 @@ pub struct TopKGradientInput<'a, L: Logit> {
     pub vocab: usize,
     /// `[tokens, k]`: the ids whose log-probabilities the loss read.
     pub tokens: &'a [u32],
-    /// Ids a token.
+    /// Ids per token.
     pub k: usize,
     /// `[tokens, k]`: ∂loss/∂ of each of those log-probabilities.
     pub grad_log_probs: &'a [L::Compute],
 }
 
-/// Log-probabilities of several vocabulary entries for each token, such as those a teacher finds likeliest.
+/// Log-probabilities of several vocabulary entries for each token, such as the most likely ones under a teacher.
 ///
 /// ```text
 /// out_ij = z[a_ij] − m − ln Σ_v e^{z_v − m}        z = logits / τ,  m = max z,  j = 1 … k
@@ -52,8 +50,8 @@ pub struct TopKGradientInput<'a, L: Logit> {
 ///
 /// **Errors.** As [`log_probs_and_entropy`](super::log_probs_and_entropy); [`Error::Config`] also if `k` is 0.
 ///
-/// **Reference.** The student's side of verl 0.9.1 `forward_kl_topk`, TRL 1.16 `compute_topk_self_distillation_loss` and NeMo-RL's
-/// distillation (2026-08).
+/// **Reference.** The student's side of verl 0.9.1 `forward_kl_topk`, TRL 1.16 `compute_topk_self_distillation_loss`
+/// and NeMo-RL's distillation (2026-08).
 ///
 /// # Example
 ///
@@ -81,7 +79,8 @@ pub fn topk_log_probs<L: Logit>(
     Ok(())
 }
 
-/// The gradient of a loss with respect to the logits, from its gradient with respect to the log-probabilities of some entries.
+/// The gradient of a loss with respect to the logits, from its gradient with respect to the log-probabilities of some
+/// entries.
 ///
 /// ```text
 /// ∂loss/∂logit_v = (Σ_{j: a_j = v} g_j − p_v Σ_j g_j) / τ        g = grad_log_probs
@@ -95,8 +94,9 @@ pub fn topk_log_probs<L: Logit>(
 ///
 /// **Errors.** As [`topk_log_probs`].
 ///
-/// **Reference.** The derivative of [`topk_log_probs`]. Takes what [`forward_kl_topk`](crate::loss::forward_kl_topk),
-/// [`topk_jsd`](crate::loss::topk_jsd) and [`mixed_kl_topk`](crate::loss::mixed_kl_topk) write back to the logits.
+/// **Reference.** The derivative of [`topk_log_probs`]. Propagates the gradients of
+/// [`forward_kl_topk`](crate::loss::forward_kl_topk), [`topk_jsd`](crate::loss::topk_jsd) and
+/// [`mixed_kl_topk`](crate::loss::mixed_kl_topk) to the logits.
 ///
 /// # Example
 ///
@@ -130,53 +130,51 @@ pub fn topk_logits_gradient<L: Logit>(
     Ok(())
 }
 
-/// Refuses an id of a kept token that is not in the vocabulary; gives `tokens × k`.
+/// Rejects an id of a kept token that is not in the vocabulary; returns `tokens × k`.
 fn check_ids(batch: &Batch<'_>, ids: &[u32], k: usize, vocab: usize) -> Result<usize> {
     check_config("k", "at least 1", k as f64, k > 0)?;
     let len = checked_size("tokens × k", batch.tokens(), k)?;
     check_len("tokens", ids, len)?;
     for (slot, ids) in ids.chunks_exact(k).enumerate().filter(|&(slot, _)| batch.mask().as_slice()[slot]) {
         if let Some(at) = ids.iter().position(|&id| id as usize >= vocab) {
-            return refused(Error::TokenId { index: slot * k + at, id: ids[at], vocab });
+            return Err(Error::TokenId { index: slot * k + at, id: ids[at], vocab });
         }
     }
     Ok(len)
 }
 
-multiversion! {
-    fn read<L: Logit>(batch: &Batch<'_>, input: TopKLogitsInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) -> () {
-        let rows = input.logits.chunks_exact(input.vocab).zip(input.tokens.chunks_exact(input.k));
-        for (((logits, ids), out), &keep) in rows.zip(out.chunks_exact_mut(input.k)).zip(batch.mask().as_slice()) {
-            if !keep {
-                out.fill(L::Compute::zero());
-                continue;
-            }
-            let row = VocabRow::read(logits, scale);
-            for (out, &id) in out.iter_mut().zip(ids) {
-                *out = L::Compute::narrow(row.log_prob(logits[id as usize].load() * scale));
-            }
+#[multiversion]
+fn read<L: Logit>(batch: &Batch<'_>, input: TopKLogitsInput<'_, L>, scale: L::Compute, out: &mut [L::Compute]) {
+    let rows = input.logits.chunks_exact(input.vocab).zip(input.tokens.chunks_exact(input.k));
+    for (((logits, ids), out), &keep) in rows.zip(out.chunks_exact_mut(input.k)).zip(batch.mask().as_slice()) {
+        if !keep {
+            out.fill(L::Compute::zero());
+            continue;
+        }
+        let row = VocabRow::read(logits, scale);
+        for (out, &id) in out.iter_mut().zip(ids) {
+            *out = L::Compute::narrow(row.log_prob(logits[id as usize].load() * scale));
         }
     }
 }
 
-multiversion! {
-    fn write<L: Logit>(batch: &Batch<'_>, input: TopKGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) -> () {
-        let rows = input.logits.chunks_exact(input.vocab).zip(grad.chunks_exact_mut(input.vocab));
-        let chosen = input.tokens.chunks_exact(input.k).zip(input.grad_log_probs.chunks_exact(input.k));
-        for (((logits, grad), (ids, g)), &keep) in rows.zip(chosen).zip(batch.mask().as_slice()) {
-            if !keep {
-                grad.fill(L::Compute::zero());
-                continue;
-            }
-            let row = VocabRow::read(logits, scale);
-            let inverse_sum = L::Compute::narrow(1.0 / row.sum);
-            let total = L::Compute::narrow(g.iter().fold(0.0, |total, g| total + g.widen())) * scale;
-            for (grad, logit) in grad.iter_mut().zip(logits) {
-                *grad = -(exp(logit.load() * scale - row.max) * inverse_sum * total);
-            }
-            for (&id, &g) in ids.iter().zip(g) {
-                grad[id as usize] += g * scale;
-            }
+#[multiversion]
+fn write<L: Logit>(batch: &Batch<'_>, input: TopKGradientInput<'_, L>, scale: L::Compute, grad: &mut [L::Compute]) {
+    let rows = input.logits.chunks_exact(input.vocab).zip(grad.chunks_exact_mut(input.vocab));
+    let chosen = input.tokens.chunks_exact(input.k).zip(input.grad_log_probs.chunks_exact(input.k));
+    for (((logits, grad), (ids, g)), &keep) in rows.zip(chosen).zip(batch.mask().as_slice()) {
+        if !keep {
+            grad.fill(L::Compute::zero());
+            continue;
+        }
+        let row = VocabRow::read(logits, scale);
+        let inverse_sum = L::Compute::narrow(1.0 / row.sum);
+        let total = L::Compute::narrow(g.iter().fold(0.0, |total, g| total + g.widen())) * scale;
+        for (grad, logit) in grad.iter_mut().zip(logits) {
+            *grad = -(exp(logit.load() * scale - row.max) * inverse_sum * total);
+        }
+        for (&id, &g) in ids.iter().zip(g) {
+            grad[id as usize] += g * scale;
         }
     }
 }

@@ -1,84 +1,76 @@
 //! One soft-max row, read once: the running maximum and the sums relative to it.
 //!
-//! A row is read in blocks that fit the innermost cache: the block's maximum first, then its terms in 16 lanes of the row's
-//! own type, whose sums go to `f64`. Where the maximum grows, what was summed before is rescaled.
+//! A row is read in blocks that fit the L1 cache: first the block's maximum, then its terms in 16 lanes of the row's
+//! own type, whose sums are added in `f64`. When the maximum grows, the sums so far are rescaled (online soft-max).
 
 use core::{array, mem::size_of};
 
 use super::Logit;
 use crate::{
-    error::{check_config, check_len, check_positive, checked_size, refused, Error, Result},
+    error::{check_config, check_count, check_len, check_positive, checked_size, Error, Result},
     layout::Batch,
-    math::{exp, ln},
+    math::{exp, exp_near, ln},
     real::Real,
     reduce::{tree, CHUNK, LANES},
-    simd::vocab::Ahead,
+    simd::vocab::{Ahead, BLOCK},
 };
 
-/// Entries per block: few enough that `f32` lanes add only 32 terms each.
-pub(crate) const BLOCK: usize = 32 * LANES;
-/// Blocks between what is computed and what is fetched.
+#[cfg(test)]
+mod tests;
+
+/// Prefetch distance in blocks.
 const AHEAD: usize = 3;
-/// Lanes of the least and the largest entry; a divisor of [`BLOCK`].
+/// Lanes of the running minimum and maximum; a divisor of [`BLOCK`].
 const RANGE: usize = 32;
 
-/// `z = logit / τ`; `m` the largest z. −inf entries count 0 in every sum.
+/// `z = logit / τ`; `m` the largest z. −inf entries contribute 0 to every sum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VocabRow<R> {
     /// m
     pub(crate) max: R,
-    /// No entry is so far from m that `e^{z−m}` needs care; the careful way has the same bits.
+    /// Every `z − m` is at least `R::NEAR`, so that [`exp_near`] may be used; it gives the same bits as [`exp`].
     pub(crate) near: bool,
     /// Σ e^{z−m}
     pub(crate) sum: f64,
     /// Σ e^{z−m} (z − m)
     pub(crate) weighted: f64,
-    /// Σ e^{2(z−m)}, if it was asked for
+    /// Σ e^{2(z−m)}, if requested
     pub(crate) squares: f64,
 }
 
 impl<R: Real> VocabRow<R> {
     /// ln Σ e^{z−m}; NaN for a row without any finite entry.
-    #[inline]
     pub(crate) fn log_sum(&self) -> f64 {
         ln(self.sum)
     }
 
     /// H = ln Σ e^z − Σ p z.
-    #[inline]
     pub(crate) fn entropy(&self) -> f64 {
         self.log_sum() - self.weighted / self.sum
     }
 
     /// ln p of an entry.
-    #[inline]
     pub(crate) fn log_prob(&self, z: R) -> f64 {
         z.widen() - self.max.widen() - self.log_sum()
     }
 
     /// Σ p².
-    #[inline]
     pub(crate) fn squared_probs(&self) -> f64 {
         self.squares / (self.sum * self.sum)
     }
 
     #[inline(always)]
     pub(crate) fn read<L: Logit<Compute = R>>(logits: &[L], inverse_temperature: R) -> Self {
-        if R::COMPACT {
-            // one copy for both: what is not asked for changes nothing
-            return Self::read_squares(logits, inverse_temperature);
-        }
         Self::read_terms::<L, 2>(logits, inverse_temperature)
     }
 
-    /// As [`Self::read`], with the sum of the squares.
+    /// Like [`Self::read`], with the sum of the squares.
     #[inline(always)]
     pub(crate) fn read_squares<L: Logit<Compute = R>>(logits: &[L], inverse_temperature: R) -> Self {
         Self::read_terms::<L, 3>(logits, inverse_temperature)
     }
 
-    #[cfg_attr(not(compact), inline(always))]
-    #[cfg_attr(compact, inline(never))]
+    #[inline(always)]
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
         let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
@@ -86,7 +78,7 @@ impl<R: Real> VocabRow<R> {
         for start in (0..logits.len()).step_by(BLOCK) {
             let ahead = &logits[start..];
             let logits = &ahead[..ahead.len().min(BLOCK)];
-            // dividing by 1 changes nothing, so that a whole block may be read where it is
+            // with τ = 1 a whole block is used in place, without a copy
             let in_place = L::as_computed(logits).filter(|_| scale == R::one()).and_then(|z| z.try_into().ok());
             if in_place.is_none() {
                 block.load(logits, scale);
@@ -98,7 +90,7 @@ impl<R: Real> VocabRow<R> {
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
             let max = row.max;
-            let near = !R::COMPACT && least - max >= R::near();
+            let near = least - max >= R::NEAR;
             let ahead =
                 Ahead { address: ahead.as_ptr().wrapping_add(AHEAD * BLOCK).cast(), step: LANES * size_of::<L>() };
             let by_hand = if near && logits.len() == BLOCK && N == 2 { R::near_sums(z, max, ahead) } else { None };
@@ -107,7 +99,7 @@ impl<R: Real> VocabRow<R> {
                 None if near => block_sums([(z, logits.len())], &Near(max)),
                 None => block_sums([(z, logits.len())], &Far(max)),
             };
-            // a block of nothing but −inf before any finite entry: −inf − (−inf) is NaN, yet it counts 0
+            // only −inf so far: −inf − (−inf) is NaN, but such a block must count 0
             if max == R::neg_infinity() && logits.iter().all(|logit| logit.load() == R::neg_infinity()) {
                 continue;
             }
@@ -115,8 +107,8 @@ impl<R: Real> VocabRow<R> {
             row.weighted += sums[1];
             row.squares += sums.get(2).copied().unwrap_or(0.0);
         }
-        row.near = !R::COMPACT && least_of_all - row.max >= R::near();
-        // no entry at all has any probability
+        row.near = least_of_all - row.max >= R::NEAR;
+        // no finite entry: there is no distribution
         if row.max == R::neg_infinity() {
             row.sum = f64::NAN;
         }
@@ -127,7 +119,7 @@ impl<R: Real> VocabRow<R> {
         if self.max > R::neg_infinity() {
             let drop = self.max.widen() - largest.widen();
             let factor = exp(drop);
-            // a drop to 0 must not make 0 · −inf
+            // avoids 0 · −inf where the factor underflows
             self.weighted = if factor > 0.0 { factor * (self.weighted + drop * self.sum) } else { 0.0 };
             self.sum *= factor;
             self.squares *= factor * factor;
@@ -136,7 +128,7 @@ impl<R: Real> VocabRow<R> {
     }
 }
 
-/// Room for a block of a row as `z`: up to [`BLOCK`] entries, the rest filled up. Begins where a line of the cache does.
+/// A buffer for one block as `z`: up to [`BLOCK`] entries, padded. Cache-line aligned.
 #[repr(align(64))]
 pub(crate) struct Block<R> {
     z: [R; BLOCK],
@@ -148,15 +140,14 @@ impl<R: Real> Block<R> {
         Self { z: [R::zero(); BLOCK], len: 0 }
     }
 
-    /// `logits` are at least one and at most a block.
-    #[cfg_attr(not(compact), inline(always))]
-    #[cfg_attr(compact, inline(never))]
+    /// `logits` has between 1 and [`BLOCK`] entries.
+    #[inline(always)]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
         for (z, logit) in self.z.iter_mut().zip(logits) {
             *z = logit.load() * scale;
         }
         self.len = logits.len().min(BLOCK);
-        // a repeated entry changes neither the least nor the largest
+        // padding with a repeated entry changes neither minimum nor maximum
         let first = self.z[0];
         self.z[self.len..].fill(first);
     }
@@ -166,16 +157,15 @@ impl<R: Real> Block<R> {
         &self.z
     }
 
-    /// The entries, and how many of them count.
+    /// The entries, and how many of them are not padding.
     #[inline(always)]
     pub(crate) fn view(&self) -> (&[R; BLOCK], usize) {
         (&self.z, self.len)
     }
 }
 
-/// The least and the largest z; NaN is neither.
-#[cfg_attr(not(compact), inline(always))]
-#[cfg_attr(compact, inline(never))]
+/// The smallest and the largest z, ignoring NaN.
+#[inline(always)]
 fn range<R: Real>(z: &[R; BLOCK]) -> (R, R) {
     if let Some([least, largest]) = R::range(z) {
         return (least, largest);
@@ -198,7 +188,8 @@ fn range<R: Real>(z: &[R; BLOCK]) -> (R, R) {
     (least[0], largest[0])
 }
 
-/// `N` terms of the entries of `INS` rows side by side. A trait rather than a closure: it is inlined into every copy of a loop.
+/// `N` terms of the entries of `INS` rows side by side. A trait rather than a closure, because its method can be
+/// `#[inline(always)]`.
 pub(crate) trait Terms<R, const INS: usize, const N: usize> {
     fn of(&self, z: [R; INS]) -> [R; N];
 }
@@ -206,7 +197,7 @@ pub(crate) trait Terms<R, const INS: usize, const N: usize> {
 /// The first `N` of `e^d`, `e^d d` and `e^{2d}`, with `d = z − m`.
 struct Far<R>(R);
 
-/// The same where no entry of the block is so far from the largest that `e^d` needs care.
+/// The same for a block in which every `d` is at least `R::NEAR`.
 struct Near<R>(R);
 
 impl<R: Real, const N: usize> Terms<R, 1, N> for Far<R> {
@@ -224,29 +215,18 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
     #[inline(always)]
     fn of(&self, [z]: [R; 1]) -> [R; N] {
         let distance = z - self.0;
-        let term = distance.own_exp_near();
+        let term = exp_near(distance);
         array::from_fn(|i| [term, term * distance, term * term][i])
     }
 }
 
-/// The sums of `N` terms over blocks of equal length side by side, in lanes of the compute type, then as `f64`. A block comes with
-/// the number of its entries that count.
-#[cfg_attr(not(compact), inline(always))]
-#[cfg_attr(compact, inline(never))]
+/// Sums `N` terms over blocks of equal length side by side, in lanes of the compute type, and widens the sums to `f64`.
+/// A block comes with the number of its entries that are not padding.
+#[inline(always)]
 pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     blocks: [(&[R; BLOCK], usize); INS],
     of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
-    #[cfg(compact)]
-    if R::COMPACT {
-        let mut sums = [0.0; N];
-        small::block_sums(&blocks, &mut sums, &|slot: &mut Slot<R>| {
-            if let Some(&z) = slot.inputs.first_chunk() {
-                slot.outputs.iter_mut().zip(of.of(z)).for_each(|(to, term)| *to = term);
-            }
-        });
-        return sums;
-    }
     let (mut lanes, mut terms) = ([[R::zero(); LANES]; N], [[R::zero(); CHUNK]; N]);
     let len = blocks[0].1;
     for start in (0..len).step_by(CHUNK) {
@@ -269,42 +249,13 @@ pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
     lanes.map(|lanes| tree(lanes).widen())
 }
 
-/// The same sums in the same order by the engine that exists once.
-#[cfg(compact)]
-mod small {
-    use super::{tree, Real, BLOCK, LANES};
-    use crate::reduce::small::{Slot, Token};
-
-    /// The most terms.
-    const MOST: usize = 3;
-
-    #[inline(never)]
-    pub(super) fn block_sums<R: Real>(blocks: &[(&[R; BLOCK], usize)], sums: &mut [f64], token: &dyn Token<R>) {
-        let (mut slot, mut lanes) = (Slot::new(), [[R::zero(); LANES]; MOST]);
-        for i in 0..blocks[0].1 {
-            for (to, (z, _)) in slot.inputs.iter_mut().zip(blocks) {
-                *to = z[i];
-            }
-            token.at(&mut slot);
-            for (lanes, term) in lanes.iter_mut().zip(slot.outputs) {
-                lanes[i % LANES] += term;
-            }
-        }
-        for (sum, lanes) in sums.iter_mut().zip(lanes) {
-            *sum = tree(lanes).widen();
-        }
-    }
-}
-#[cfg(compact)]
-use crate::reduce::small::Slot;
-
-/// The sums of a whole block by the form that every machine has.
+/// The sums of a whole block by the portable code.
 #[cfg(test)]
 pub(crate) fn plain_sums(z: &[f32; BLOCK], max: f32) -> [f64; 2] {
     block_sums([(z, BLOCK)], &Near(max))
 }
 
-/// The checks that all functions of logits share; gives 1/τ.
+/// The checks that all functions of logits share; returns 1/τ.
 pub(crate) fn check_logits<L: Logit>(
     batch: &Batch<'_>,
     what: &'static str,
@@ -312,52 +263,26 @@ pub(crate) fn check_logits<L: Logit>(
     vocab: usize,
     temperature: f64,
 ) -> Result<L::Compute> {
-    check_config("vocab", "at least 1", vocab as f64, vocab > 0)?;
-    check_len(what, logits, checked_size("tokens × vocab", batch.tokens(), vocab)?)?;
-    check_positive("temperature", temperature)?;
+    check_vocab(batch, what, logits.len(), vocab, temperature)?;
     Ok(L::Compute::narrow(1.0 / temperature))
 }
 
-/// Refuses a kept token that is not in the vocabulary.
-pub(crate) fn check_tokens(batch: &Batch<'_>, tokens: &[u32], vocab: usize) -> Result<()> {
+/// The checks of logits by their number, for crates that compute with them elsewhere.
+#[doc(hidden)]
+pub fn check_vocab(batch: &Batch<'_>, what: &'static str, logits: usize, vocab: usize, temperature: f64) -> Result<()> {
+    check_config("vocab", "at least 1", vocab as f64, vocab > 0)?;
+    check_count(what, logits, checked_size("tokens × vocab", batch.tokens(), vocab)?)?;
+    check_positive("temperature", temperature)
+}
+
+/// Rejects a kept token that is not in the vocabulary.
+#[doc(hidden)]
+pub fn check_tokens(batch: &Batch<'_>, tokens: &[u32], vocab: usize) -> Result<()> {
     check_len("tokens", tokens, batch.tokens())?;
     for (index, (&id, &keep)) in tokens.iter().zip(batch.mask().as_slice()).enumerate() {
         if keep && id as usize >= vocab {
-            return refused(Error::TokenId { index, id, vocab });
+            return Err(Error::TokenId { index, id, vocab });
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn infinite_entries_count_nothing_wherever_they_stand() {
-        let inf = f64::NEG_INFINITY;
-        let plain = VocabRow::read_squares(&[0.0, 1.0, -2.0], 1.0);
-        for holes in [vec![0, 3], vec![1, 700], vec![2, 1500]] {
-            let mut logits = vec![inf; holes[1]];
-            logits.extend([0.0, 1.0, -2.0]);
-            logits.extend(vec![inf; holes[0] * 600]);
-            let row = VocabRow::read_squares(&logits, 1.0);
-            assert!((row.entropy() - plain.entropy()).abs() < 1e-15);
-            assert!((row.squared_probs() - plain.squared_probs()).abs() < 1e-15);
-        }
-        assert!(VocabRow::read(&[inf; 3], 1.0).entropy().is_nan());
-        assert!(VocabRow::read(&[0.0, f64::NAN], 1.0).entropy().is_nan());
-        assert!(VocabRow::read(&[0.0, f64::INFINITY], 1.0).entropy().is_nan());
-    }
-
-    #[test]
-    fn a_rising_maximum_rescales() {
-        // ascending logits raise the maximum in every block
-        let logits: Vec<f64> = (0..3000).map(|i| f64::from(i) * 0.01).collect();
-        let mut reversed = logits.clone();
-        reversed.reverse();
-        let (up, down) = (VocabRow::read_squares(&logits, 1.0), VocabRow::read_squares(&reversed, 1.0));
-        assert!((up.entropy() / down.entropy() - 1.0).abs() < 1e-13);
-        assert!((up.squared_probs() / down.squared_probs() - 1.0).abs() < 1e-13);
-    }
 }

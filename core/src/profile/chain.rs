@@ -21,15 +21,16 @@ use crate::{
     real::Real,
     reward::{kl_in_reward, KlInRewardInput},
     rollout::{rollout_weights, RolloutInput},
-    statistics::Moments,
+    statistics::{MeanConfig, Moments},
 };
 
-/// What [`compare`](super::compare()) reads. What is `None` is left out of the chain, with all that needs it.
+/// What [`compare`](super::compare()) reads. An input that is `None` is left out of the chain, with all results that
+/// need it.
 #[derive(Clone, Copy, Debug)]
 pub struct ProfileInput<'a, R> {
     /// Token rewards, action-aligned, before any KL.
     pub rewards: &'a [R],
-    /// One score per sequence; `None` adds the rewards up, over the slots a profile says.
+    /// One score per sequence; `None` sums the rewards, over the slots that a profile defines.
     pub scores: Option<&'a [R]>,
     /// The critic's values when the batch was collected, state-aligned.
     pub values: Option<&'a [R]>,
@@ -41,11 +42,25 @@ pub struct ProfileInput<'a, R> {
     pub old_log_probs: &'a [R],
     /// Those of the reference; with them there is a KL in the reward, and a KL loss.
     pub ref_log_probs: Option<&'a [R]>,
-    /// Those the sampler reported; with them every policy loss is weighed.
+    /// Those the sampler reported; with them every policy loss is weighted.
     pub rollout_log_probs: Option<&'a [R]>,
 }
 
-impl<R> ProfileInput<'_, R> {
+impl<'a, R> ProfileInput<'a, R> {
+    /// The shortest chain: no critic, no reference, no sampler, and scores summed from the rewards.
+    pub const fn new(rewards: &'a [R], log_probs: &'a [R], old_log_probs: &'a [R]) -> Self {
+        Self {
+            rewards,
+            scores: None,
+            values: None,
+            predictions: None,
+            log_probs,
+            old_log_probs,
+            ref_log_probs: None,
+            rollout_log_probs: None,
+        }
+    }
+
     pub(super) fn check(&self, batch: &Batch<'_>) -> Result<()> {
         for (what, slice, expected) in [
             ("rewards", Some(self.rewards), batch.tokens()),
@@ -63,19 +78,21 @@ impl<R> ProfileInput<'_, R> {
     }
 }
 
-/// Which of the chain's advantages the losses are given.
+/// Which advantages of the chain the losses use.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Estimator {
-    /// [`Quantity::GroupRelative`], laid on the tokens.
+    /// [`Quantity::GroupRelative`], broadcast to the tokens.
     #[default]
     GroupRelative,
-    /// [`Quantity::LeaveOneOut`], laid on the tokens.
+    /// [`Quantity::LeaveOneOut`], broadcast to the tokens.
     LeaveOneOut,
     /// [`Quantity::Whitened`].
     Whitened,
 }
 
-/// Where the chain works.
+/// The scratch slices of the chain.
 pub(super) struct Workspace<'a, R> {
     /// One per group.
     pub(super) moments: &'a mut [Moments],
@@ -83,13 +100,13 @@ pub(super) struct Workspace<'a, R> {
     pub(super) sums: &'a mut [WeightedSum],
     /// A mask that keeps every slot.
     pub(super) every_slot: &'a [bool],
-    /// One 0 per sequence: every sequence ends for good.
+    /// One 0 per sequence: every sequence is terminal.
     pub(super) bootstrap: &'a [R],
     /// One per token.
     pub(super) spare: &'a mut [R],
 }
 
-/// What every run has in common.
+/// The inputs common to all runs.
 pub(super) struct Chain<'a, R> {
     pub(super) batch: Batch<'a>,
     pub(super) groups: Groups<'a>,
@@ -97,13 +114,13 @@ pub(super) struct Chain<'a, R> {
     pub(super) config: CompareConfig<'a>,
 }
 
-/// Cuts a scratch slice into one part per result, in the order of [`Quantity::ALL`].
+/// Splits a scratch slice into one part per result, in the order of [`Quantity::ALL`].
 fn parts<R, const N: usize>(slice: &mut [R], len: usize) -> [&mut [R]; N] {
     let mut parts = slice.chunks_exact_mut(len.max(1));
     core::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// A number that comes without others.
+/// The numbers of a result that has only one.
 fn alone(number: f64) -> [f64; 4] {
     [number, 0.0, 0.0, 0.0]
 }
@@ -182,7 +199,7 @@ impl<R: Real> Chain<'_, R> {
         if let Some(ref_log_probs) = input.ref_log_probs {
             let input = KlInput { log_probs: input.log_probs, ref_log_probs };
             record.done(Quantity::Kl, kl_estimate(batch, input, &c.kl_loss(), kl))?;
-            let of_kl = mean(batch, kl, c.divisor).map(alone);
+            let of_kl = mean(batch, kl, &MeanConfig { divisor: c.divisor }).map(alone);
             record.numbers(of_kl, c.empty_mean, work.spare, &[Quantity::KlMean], None)?;
             let loss = aggregate(batch, kl, &c.aggregate(config.mode), kl_grad).map(alone);
             record.numbers(loss, c.empty_loss, kl_grad, &[Quantity::KlLoss], Some(Quantity::KlLossGrad))?;

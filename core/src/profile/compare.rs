@@ -14,24 +14,25 @@ use crate::{
     statistics::Moments,
 };
 
-/// What [`compare`] gives both sides alike. `None` leaves a number to each side's conventions.
+/// The settings that [`compare`] uses for both sides. `None` leaves a number to each side's conventions.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct CompareConfig<'a> {
     /// Discount γ, in `[0, 1]`; default 1.
     pub gamma: f64,
     /// λ of the generalized advantage estimate, in `[0, 1]`.
     pub lambda: Option<f64>,
-    /// The price β of the KL in the reward.
+    /// The coefficient β of the KL in the reward.
     pub beta: Option<f64>,
     /// ε⁻ of the clipped surrogate; default 0.2.
     pub clip_low: f64,
-    /// ε⁺ of it; default 0.2.
+    /// ε⁺ of the clipped surrogate; default 0.2.
     pub clip_high: f64,
     /// The bound of its second clip, above 1.
     pub dual_clip: Option<f64>,
     /// How far from the old values the critic's predictions are held.
     pub value_clip: Option<f64>,
-    /// Which advantages the losses are given; default the group-relative ones.
+    /// Which advantages the losses use; default the group-relative ones.
     pub estimator: Estimator,
     /// How the clipped surrogate, CISPO, the KL loss and the value loss aggregate; default the token mean.
     pub mode: AggregateMode<'a>,
@@ -65,7 +66,7 @@ impl CompareConfig<'_> {
         check_not_negative("value_clip", self.value_clip.unwrap_or(0.0))
     }
 
-    /// Conventions with the numbers that both sides are given.
+    /// The conventions with the numbers that are set for both sides.
     fn given(&self, mut conventions: Conventions) -> Conventions {
         conventions.lambda = self.lambda.unwrap_or(conventions.lambda);
         conventions.kl_reward_beta = self.beta.unwrap_or(conventions.kl_reward_beta);
@@ -75,8 +76,9 @@ impl CompareConfig<'_> {
     }
 }
 
-/// How long the slices of a [`CompareScratch`] have to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The required lengths of the slices of a [`CompareScratch`], returned by [`compare_scratch_len`].
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CompareSizes {
     /// Entries of `tokens`.
     pub tokens: usize,
@@ -88,25 +90,23 @@ pub struct CompareSizes {
     pub keep: usize,
 }
 
-impl CompareSizes {
-    /// The sizes for a batch and its groups.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Overflow`](crate::Error::Overflow) if one does not fit into a machine word.
-    pub fn of(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<Self> {
-        // every result twice, and once what the chain works with
-        let times = |shape| 2 * Quantity::with_shape(shape) + 1;
-        Ok(Self {
-            tokens: checked_size("results × tokens", times(QuantityShape::Tokens), batch.tokens())?,
-            sequences: checked_size("results × sequences", times(QuantityShape::Sequences), batch.sequences())?,
-            groups: groups.count(),
-            keep: batch.tokens(),
-        })
-    }
+/// The required lengths of the slices of a [`CompareScratch`] for a batch and its groups.
+///
+/// # Errors
+///
+/// [`Error::Overflow`](crate::Error::Overflow) if one does not fit into a machine word.
+pub fn compare_scratch_len(batch: &Batch<'_>, groups: &Groups<'_>) -> Result<CompareSizes> {
+    // every result twice, and once the scratch of the chain
+    let times = |shape| 2 * Quantity::with_shape(shape) + 1;
+    Ok(CompareSizes {
+        tokens: checked_size("results × tokens", times(QuantityShape::Tokens), batch.tokens())?,
+        sequences: checked_size("results × sequences", times(QuantityShape::Sequences), batch.sequences())?,
+        groups: groups.count(),
+        keep: batch.tokens(),
+    })
 }
 
-/// What [`compare`] works with; [`CompareSizes`] says how much of it. The content before a call does not matter.
+/// Scratch of [`compare`], with the lengths from [`compare_scratch_len`]. The content before a call does not matter.
 #[derive(Debug)]
 pub struct CompareScratch<'a, R> {
     /// Results per token.
@@ -131,28 +131,32 @@ impl<R> CompareScratch<'_, R> {
     }
 }
 
-/// Runs one batch under two sets of conventions and tells which results differ, by how much, and by which conventions.
+/// Runs one batch under two sets of conventions and reports which results differ, by how much, and which conventions
+/// cause it.
 ///
-/// The chain: KL in the reward, returns, generalized advantage estimates, whitening, scores, group and leave-one-out advantages, the
-/// correction for the sampler, the KL loss, and the losses PPO, GSPO, GMPO, CISPO, SAPO and the critic's; [`Quantity`] lists its results. A
-/// cause is found by computation:
+/// The chain: KL in the reward, returns, generalized advantage estimates, whitening, scores, group and leave-one-out
+/// advantages, the correction for the sampler, the KL loss, and the losses PPO, GSPO, GMPO, CISPO, SAPO and the
+/// critic's; [`Quantity`] lists its results. A cause is found by computation:
 ///
 /// ```text
 /// convention c is a cause of a difference in result q        if        q(A with c of B) ≠ q(A)
 /// ```
 ///
-/// Where no convention alone makes a difference, A is turned into B one convention after the other, and those count at which the result
-/// changes. A result differs if any of its numbers does, however little; NaN equals NaN. Returns how many results differ.
+/// If no convention alone makes a difference, A is turned into B one convention at a time, and the causes are those at
+/// which the result changes. A result differs if any of its numbers does, however little; NaN equals NaN. Returns how
+/// many results differ.
 ///
-/// **Alignment.** As each input says. An index told is a token slot or a sequence.
+/// **Alignment.** As documented at each input. A reported index is a token slot or a sequence.
 ///
-/// **Mask.** Dropped slots are never read, but for `rewards` where scores are to be added up and a side says [`ScoreSlots::All`].
+/// **Mask.** Dropped slots are never read, except `rewards` where scores are summed and a side uses
+/// [`ScoreSlots::All`].
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if an input, the groups or a scratch slice does not fit; [`Error::Config`](crate::Error::Config) if a number is outside its
-/// domain; those of the aggregation. What one side refuses because the batch has too few kept tokens for it is no error but a
-/// difference.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if an input, the groups or a scratch slice does not fit;
+/// [`Error::Config`](crate::Error::Config) if a number is outside its domain; the errors of the aggregation. A result
+/// that one side rejects because the batch has too few kept tokens is not an error but a difference.
 ///
-/// **Reference.** The conventions of verl 0.9.1, TRL 1.16.0 and OpenRLHF 0.11.2, as [`Profile`](crate::Profile) has them.
+/// **Reference.** The conventions of verl 0.9.1, TRL 1.16.0 and OpenRLHF 0.11.2, as defined by
+/// [`Profile`](crate::Profile).
 ///
 /// [`ScoreSlots::All`]: super::ScoreSlots::All
 ///
@@ -164,17 +168,9 @@ impl<R> CompareScratch<'_, R> {
 /// // one answer to each of two prompts
 /// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, true, true, false]))?;
 /// let groups = Groups::contiguous(&[1, 1])?;
-/// let input = ProfileInput {
-///     rewards: &[0.0, 1.0, 2.0, 0.0],
-///     scores: None,
-///     values: None,
-///     predictions: None,
-///     log_probs: &[-0.5, -1.0, -0.2, f64::NAN],
-///     old_log_probs: &[-0.5, -1.0, -0.2, f64::NAN],
-///     ref_log_probs: None,
-///     rollout_log_probs: None,
-/// };
-/// let sizes = CompareSizes::of(&batch, &groups)?;
+/// let log_probs = [-0.5, -1.0, -0.2, f64::NAN];
+/// let input = ProfileInput::new(&[0.0, 1.0, 2.0, 0.0], &log_probs, &log_probs);
+/// let sizes = compare_scratch_len(&batch, &groups)?;
 /// let scratch = CompareScratch {
 ///     tokens: &mut vec![0.0; sizes.tokens],
 ///     sequences: &mut vec![0.0; sizes.sequences],
@@ -204,7 +200,7 @@ pub fn compare<R: Real>(
     check_count("groups", groups.sequences(), batch.sequences())?;
     input.check(batch)?;
     config.check()?;
-    scratch.check(CompareSizes::of(batch, groups)?)?;
+    scratch.check(compare_scratch_len(batch, groups)?)?;
     let sides = conventions.map(|side| config.given(side));
     scratch.keep.fill(true);
     let (first_tokens, rest) =
@@ -236,7 +232,7 @@ pub fn compare<R: Real>(
         }
     }
     if found.iter().flatten().any(|found| found.causes == 0) {
-        // none alone: the walk from one side to the other changes the result somewhere
+        // none alone: going from one side to the other changes the result somewhere
         let mut together = [0; Quantity::COUNT];
         let mut walker = sides[0];
         for convention in differing() {

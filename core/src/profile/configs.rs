@@ -21,13 +21,14 @@ use crate::{
     rollout::{Criterion, RejectionConfig, RolloutConfig},
 };
 
-/// The configs that follow from conventions alone: each as a method of [`Conventions`], and as a shortcut of [`Profile`].
+/// The configs that follow from conventions alone: each as a method of [`Conventions`], and as a shortcut of
+/// [`Profile`].
 macro_rules! configs {
     ($($(#[$doc:meta])* $name:ident($c:ident) -> $type:ty $body:block)*) => {
         impl Conventions {
             $($(#[$doc])* pub fn $name(&self) -> $type { let $c = self; $body })*
 
-            /// Tells each config on which two sets of conventions differ: the name of its method, and both values.
+            /// Reports each config in which two sets of conventions differ: the name of its method, and both values.
             pub fn differences(&self, other: &Self, mut tell: impl FnMut(&'static str, &dyn Debug, &dyn Debug)) {
                 $(
                     let (mine, theirs) = (self.$name(), other.$name());
@@ -41,7 +42,7 @@ macro_rules! configs {
         impl Profile {
             $($(#[$doc])* pub fn $name(self) -> $type { self.conventions().$name() })*
 
-            /// Tells each config on which two profiles differ: its name here, and both values.
+            /// Reports each config in which two profiles differ: its name here, and both values.
             pub fn differences(self, other: Self, tell: impl FnMut(&'static str, &dyn Debug, &dyn Debug)) {
                 self.conventions().differences(&other.conventions(), tell);
             }
@@ -113,7 +114,7 @@ configs! {
     /// The estimate each uses as a loss.
     kl_loss(c) -> KlConfig { KlConfig { estimator: c.kl_loss_estimator, ..c.kl() } }
 
-    /// The same, weighed by the importance ratio; K3 wherever there is such a thing.
+    /// The same, weighted by the importance ratio; K3 in every framework that has it.
     kl_weighted(c) -> KlWeightedConfig {
         KlWeightedConfig { kl: KlConfig { estimator: KlEstimator::K3, ..c.kl() }, ..Default::default() }
     }
@@ -121,15 +122,15 @@ configs! {
     /// KL in the reward.
     kl_reward(c) -> KlRewardConfig { KlRewardConfig { beta: c.kl_reward_beta, kl: c.kl(), divisor: c.divisor } }
 
-    /// The controller of its price.
+    /// The controller of its coefficient.
     adaptive_kl(c) -> AdaptiveKlConfig { AdaptiveKlConfig { beta: c.kl_reward_beta, ..Default::default() } }
 
-    /// Scores held to bounds, on the last token.
+    /// Clipped scores, on the last token.
     clipped_rewards(c) -> ClippedRewardsConfig {
         ClippedRewardsConfig { low: -c.reward_clip, high: c.reward_clip, ..Default::default() }
     }
 
-    /// The price of answers that are too long.
+    /// The penalty of overlong responses.
     overlong(c) -> OverlongConfig { OverlongConfig { floor: c.overlong_floor, ..Default::default() } }
 
     /// The clipped surrogate; only verl's dual clip is always on.
@@ -144,7 +145,7 @@ configs! {
         }
     }
 
-    /// The shares of tokens that [`Self::ppo`] holds.
+    /// The shares of tokens that [`Self::ppo`] clips.
     clip_fractions(c) -> ClipConfig {
         ClipConfig { dual_clip: c.ppo().dual_clip, divisor: c.divisor, ..Default::default() }
     }
@@ -204,7 +205,7 @@ configs! {
         ClipCovConfig { aggregate, divisor: c.divisor, ..Default::default() }
     }
 
-    /// The surrogate with a price on the tokens of large covariance.
+    /// The surrogate with a penalty on the tokens of large covariance.
     kl_cov(c) -> KlCovConfig<'static> {
         let aggregate = c.aggregate(AggregateMode::TokenMean);
         KlCovConfig { aggregate, divisor: c.divisor, ..Default::default() }
@@ -230,12 +231,12 @@ configs! {
         }
     }
 
-    /// The entropy bonus: off in every framework until asked for.
+    /// The entropy bonus: off by default in every framework.
     entropy_bonus(c) -> EntropyBonusConfig<'static> {
         EntropyBonusConfig { coefficient: c.entropy_coefficient, aggregate: c.aggregate(AggregateMode::TokenMean) }
     }
 
-    /// The correction for a sampler that is not the trainer, once it is on.
+    /// The correction for the mismatch of sampler and trainer, when it is enabled.
     rollout(c) -> RolloutConfig {
         RolloutConfig {
             level: c.rollout_level,
@@ -254,7 +255,7 @@ impl Conventions {
         Aggregate { mode, empty_rows: self.empty_rows, divisor: self.aggregate_divisor, ..Default::default() }
     }
 
-    /// A second clip at `bound`, as this framework understands it.
+    /// A second clip at `bound`, in the form this framework uses.
     pub const fn dual_clip(&self, bound: f64) -> DualClip {
         match self.dual_clip_signs {
             DualClipSigns::NegativeOnly => DualClip::NegativeOnly(bound),
@@ -262,7 +263,7 @@ impl Conventions {
         }
     }
 
-    /// CISPO's bounds at these numbers; where the bound is the cap itself, there is no lower one.
+    /// CISPO's bounds with these numbers; no lower bound if `high` is the cap itself.
     pub const fn cispo_bounds_at(&self, low: f64, high: f64) -> CispoBounds {
         match self.cispo_bounds {
             CispoBounds::Relative { .. } => CispoBounds::Relative { low, high },
@@ -270,7 +271,7 @@ impl Conventions {
         }
     }
 
-    /// DRO; there is no customary β.
+    /// DRO; β has no customary value.
     pub fn dro(&self, beta: f64) -> DroConfig<'static> {
         DroConfig { beta, aggregate: self.aggregate(AggregateMode::TokenMean), divisor: self.divisor }
     }

@@ -11,18 +11,22 @@ use crate::{
     statistics::{Divisor, Spread},
 };
 
-/// Which token rewards the score of a sequence adds up.
+/// Which token rewards are summed into the score of a sequence.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ScoreSlots {
     /// Those of kept tokens.
     #[default]
     Kept,
-    /// Those of all slots, dropped ones too: a batch that keeps every slot. verl 0.9.1, TRL 1.16, OpenRLHF 0.11.
+    /// Those of all slots, including dropped ones, as if every slot were kept. verl 0.9.1, TRL 1.16, OpenRLHF 0.11.
     All,
 }
 
-/// Whose ratios a second clip holds.
+/// Which ratios a second clip bounds.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DualClipSigns {
     /// Those of negative advantages.
     #[default]
@@ -31,10 +35,12 @@ pub enum DualClipSigns {
     Both,
 }
 
-/// What a framework makes of a mean or a loss over no kept token.
+/// The value a framework gives to a mean or a loss without kept tokens.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Empty {
-    /// Nothing: [`Error::EmptyMask`](crate::Error::EmptyMask), as here.
+    /// None: [`Error::EmptyMask`](crate::Error::EmptyMask), as in this library.
     #[default]
     Refused,
     /// 0.
@@ -44,7 +50,7 @@ pub enum Empty {
 }
 
 impl Empty {
-    /// The number, where there is one.
+    /// The number, if there is one.
     pub const fn value(self) -> Option<f64> {
         match self {
             Self::Refused => None,
@@ -55,11 +61,12 @@ impl Empty {
 }
 
 macro_rules! conventions {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $field:ident: $type:ty,)*) => {
-        /// Everything on which the frameworks differ, one field each. Every config follows from it.
+    ($($(#[$doc:meta])* $variant:ident $name:literal $field:ident: $type:ty $(as $serde:literal)?,)*) => {
+        /// Everything on which the frameworks differ, one field each. Every config is derived from it.
         ///
         /// The default is the library's own: what the `Default` of each config holds.
-        /// [`Profile::conventions`](crate::Profile::conventions) gives those of a framework, to be changed field by field:
+        /// [`Profile::conventions`](crate::Profile::conventions) gives those of a framework, to be changed field by
+        /// field:
         ///
         /// ```
         /// use tokenwise::{advantage::Singleton, profile::Conventions, Profile};
@@ -68,22 +75,25 @@ macro_rules! conventions {
         /// assert_eq!(mine.group().epsilon, 1e-6);
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
         pub struct Conventions {
-            $($(#[$doc])* pub $field: $type,)*
+            $($(#[$doc])* $(#[cfg_attr(feature = "serde", serde(with = $serde))])? pub $field: $type,)*
         }
 
         /// The name of one field of [`Conventions`].
         #[non_exhaustive]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum Convention {
-            $($(#[$doc])* $variant,)*
+            $($(#[$doc])* #[cfg_attr(feature = "serde", serde(rename = $name))] $variant,)*
         }
 
         impl Convention {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name for people: the config or the family it belongs to, then the field.
+            /// The human-readable name: the config or the family it belongs to, then the field.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -106,7 +116,7 @@ macro_rules! conventions {
                 }
             }
 
-            /// These, with one convention taken from another.
+            /// These conventions, with one of them taken from another set.
             #[must_use]
             pub fn exchanged(mut self, convention: Convention, other: &Self) -> Self {
                 match convention {
@@ -119,47 +129,47 @@ macro_rules! conventions {
 }
 
 conventions! {
-    /// What a mean over tokens divides by.
+    /// The divisor of a mean over tokens.
     Divisor "divisor" divisor: Divisor,
-    /// What a dropped token between two kept ones costs a recursion.
+    /// How a recursion treats a dropped token between two kept ones.
     Across "across" across: Across,
     /// λ of the generalized advantage estimate.
     Lambda "gae.lambda" lambda: f64,
     /// Which variance whitening divides by.
     WhitenSpread "whiten.spread" whiten_spread: Spread,
-    /// Where the ε of whitening stands.
+    /// Where the ε of whitening is added.
     WhitenPlace "whiten.place" whiten_place: EpsilonPlace,
-    /// The ε beside a group's deviation.
+    /// The ε added to a group's deviation.
     GroupEpsilon "group.epsilon" group_epsilon: f64,
-    /// What the only sample of a prompt gets from GRPO and RLOO.
+    /// The advantage of the only sample of a prompt in GRPO and RLOO.
     Singleton "singleton" singleton: Singleton,
-    /// What it gets where only a mean is taken away.
+    /// Its advantage where only a mean is subtracted.
     BaselineSingleton "baseline.singleton" baseline_singleton: Singleton,
     /// In which precision GPG keeps its factor.
     FactorPrecision "gpg.factor" factor_precision: FactorPrecision,
-    /// Which token rewards the score of a sequence adds up.
+    /// Which token rewards are summed into the score of a sequence.
     ScoreSlots "score_slots" score_slots: ScoreSlots,
-    /// How KL estimates are kept from running away.
+    /// How KL estimates are bounded.
     KlBounds "kl.bounds" kl_bounds: KlBounds,
     /// The estimate used as a loss.
     KlLossEstimator "kl_loss.estimator" kl_loss_estimator: KlEstimator,
-    /// The price β of the KL in the reward.
+    /// The coefficient β of the KL in the reward.
     KlRewardBeta "kl_reward.beta" kl_reward_beta: f64,
-    /// Scores are held to ± this before they become rewards; +inf for no bound.
-    RewardClip "reward.clip" reward_clip: f64,
-    /// How deep the overlong penalty goes.
+    /// Scores are clipped to ± this before they become rewards; +inf for no bound.
+    RewardClip "reward.clip" reward_clip: f64 as "crate::spelling::number",
+    /// Whether the overlong penalty has a lower bound.
     OverlongFloor "overlong.floor" overlong_floor: OverlongFloor,
     /// Whether a sequence without kept tokens counts in a mean over sequences.
     EmptyRows "aggregate.empty_rows" empty_rows: EmptyRows,
-    /// What an aggregation divides each sequence by.
+    /// The divisor of each sequence in an aggregation.
     AggregateDivisor "aggregate.divisor" aggregate_divisor: Divisor,
     /// The bound on log-ratios.
     LogRatioBound "log_ratio_bound" log_ratio_bound: Option<f64>,
-    /// The bound of a second clip; none is off.
+    /// The bound of a second clip; `None` for no second clip.
     DualClipBound "dual_clip.bound" dual_clip_bound: Option<f64>,
-    /// Whose ratios a second clip holds.
+    /// Which ratios a second clip bounds.
     DualClipSigns "dual_clip.signs" dual_clip_signs: DualClipSigns,
-    /// Which log-ratio the KL beside the clipped loss averages.
+    /// Which log-ratio the KL reported with the clipped loss averages.
     ReportedKl "reported_kl" reported_kl: ReportedKl,
     /// Through which log-probabilities the gradient of a sequence's ratio flows.
     GspoForm "gspo.form" gspo_form: GspoForm,
@@ -171,27 +181,27 @@ conventions! {
     GspoClip "gspo.clip" gspo_clip: [f64; 2],
     /// ε⁻ and ε⁺ of GMPO, on the log of the ratio.
     GmpoClip "gmpo.clip" gmpo_clip: [f64; 2],
-    /// Between which bounds CISPO takes the ratio.
+    /// The bounds of the ratio in CISPO.
     CispoBounds "cispo.bounds" cispo_bounds: CispoBounds,
     /// How far from the old values the critic's predictions are held.
     ValueClip "value.clip" value_clip: Option<f64>,
-    /// The price of a nat of entropy.
+    /// The coefficient of the entropy bonus.
     EntropyCoefficient "entropy.coefficient" entropy_coefficient: f64,
-    /// What one weight of the correction for the sampler stands for.
+    /// The level of the weights that correct for the sampler.
     RolloutLevel "rollout.level" rollout_level: RolloutLevel,
-    /// What happens to such a weight that is too large or too small.
+    /// How such weights are treated that are too large or too small.
     RolloutBound "rollout.bound" rollout_bound: WeightBound,
-    /// How far the log of such a weight may go.
+    /// The bound on the log of such a weight.
     RolloutLogBound "rollout.log_bound" rollout_log_bound: LogBound,
-    /// What a token counts that the sampler could not score.
+    /// How a token is treated that the sampler could not score.
     Unscored "rollout.unscored" unscored: Unscored,
     /// Where the powers of γ start in MiniLLM.
     MinillmFrom "minillm.from" minillm_from: DiscountFrom,
-    /// What MiniLLM divides by.
+    /// The divisor of MiniLLM.
     MinillmLength "minillm.length" minillm_length: LengthNormalization,
-    /// What a mean over nothing is.
+    /// The value of an empty mean.
     EmptyMean "empty_mean" empty_mean: Empty,
-    /// What an aggregated loss over nothing is.
+    /// The value of an aggregated loss without kept tokens.
     EmptyLoss "empty_loss" empty_loss: Empty,
 }
 

@@ -1,20 +1,20 @@
-//! Two runs side by side.
+//! The comparison of two runs.
 
 use core::fmt::Debug;
 
 use super::{results::Results, Convention, Conventions, Quantity, QuantityShape};
-use crate::{error::Kept, real::Real};
+use crate::{error::Result, real::Real};
 
 /// A result that comes out differently, and why.
 #[derive(Clone, Copy, Debug)]
 pub struct Difference<'a> {
     /// Which result.
     pub quantity: Quantity,
-    /// Where the two are farthest apart: a token slot, a sequence, or nothing for a single number.
+    /// Where the two are farthest apart: a token slot, a sequence, or `None` for a single number.
     pub index: Option<usize>,
-    /// Both numbers there; an error where the batch has too little for one of the two.
-    pub values: [Kept<f64>; 2],
-    /// How far apart they are; NaN, which counts as farthest, where one of them is no number.
+    /// Both numbers there; an error where the batch has too few tokens for one of the two.
+    pub values: [Result<f64>; 2],
+    /// How far apart they are; NaN, which counts as farthest, where one of them is not a number.
     pub difference: f64,
     /// How many entries differ.
     pub count: usize,
@@ -24,22 +24,23 @@ pub struct Difference<'a> {
 }
 
 /// A convention that makes a result come out differently.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct Cause<'a> {
-    /// Which.
+    /// Which convention.
     pub convention: Convention,
-    /// What it is on both sides.
+    /// Its values on both sides.
     pub values: [&'a dyn Debug; 2],
 }
 
 impl<'a> Difference<'a> {
-    /// The conventions that made it so.
+    /// The conventions that cause the difference.
     pub fn causes(&self) -> impl Iterator<Item = Cause<'a>> {
         let [first, second] = self.conventions;
         self.named().map(|convention| Cause { convention, values: [first.of(convention), second.of(convention)] })
     }
 
-    /// Their names, for a host that knows the values.
+    /// Their names, for a host that looks up the values itself.
     #[doc(hidden)]
     pub fn named(&self) -> impl Iterator<Item = Convention> {
         let causes = self.causes;
@@ -51,7 +52,7 @@ pub(super) fn bit(convention: Convention) -> u64 {
     1 << convention as u32
 }
 
-/// One result of two runs side by side: `None` if it comes out the same.
+/// Compares one result of two runs: `None` if both are the same.
 pub(super) fn difference<'a, R: Real>(
     quantity: Quantity,
     [first, second]: [&Results<'_, R>; 2],
@@ -69,8 +70,9 @@ pub(super) fn difference<'a, R: Real>(
                     continue;
                 }
                 count += 1;
-                let apart = (a - b).abs();
-                // NaN is farther than any number, and the first of equals stays
+                // `f64::abs` needs std before Rust 1.85
+                let apart = Real::abs(a - b);
+                // NaN is farther than any number; among equals the first one stays
                 if farthest.map_or(true, |(_, _, _, most): (usize, f64, f64, f64)| {
                     !most.is_nan() && (apart.is_nan() || apart > most)
                 }) {
@@ -82,9 +84,9 @@ pub(super) fn difference<'a, R: Real>(
             found(index, [Ok(a), Ok(b)], apart, count)
         }
         (a, b) if a == b => None,
-        // one of them refused: its first entry stands for the other
+        // at least one side is an error: of a side that is not, the first entry is reported
         (a, b) => {
-            let entry = |results: &Results<'_, R>, status: Kept<()>| {
+            let entry = |results: &Results<'_, R>, status: Result<()>| {
                 status.map(|()| if results.len(quantity) > 0 { results.entry(quantity, 0) } else { 0.0 })
             };
             found(None, [entry(first, a), entry(second, b)], f64::NAN, first.len(quantity))

@@ -1,6 +1,7 @@
 //! The results of the chain, by name.
 
-/// What one entry of a result stands for.
+/// What one entry of a result refers to.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityShape {
     /// A token slot.
@@ -24,14 +25,14 @@ macro_rules! quantities {
             /// All of them, in the order of the chain.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name for people.
+            /// The human-readable name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
                 }
             }
 
-            /// What one entry of it stands for.
+            /// What one entry of it refers to.
             pub const fn shape(self) -> QuantityShape {
                 match self {
                     $(Self::$variant => QuantityShape::$shape,)*
@@ -42,7 +43,7 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// Token rewards less the price of the KL.
+    /// Token rewards minus the KL penalty.
     Rewards "rewards" Tokens,
     /// The mean KL that goes with them.
     RewardKl "rewards.kl" Scalar,
@@ -64,7 +65,7 @@ quantities! {
     LengthWeighted "length_weighted_baseline" Sequences,
     /// Scores against their prompt's mean, scaled up (GPG).
     Gpg "gpg_advantage" Sequences,
-    /// What the losses are given.
+    /// The advantages that the losses use.
     Advantages "advantages" Tokens,
     /// Weights that correct for the sampler.
     RolloutWeights "rollout_weights" Tokens,
@@ -80,9 +81,9 @@ quantities! {
     Ppo "ppo_clip" Scalar,
     /// ∂/∂log_probs of it.
     PpoGrad "ppo_clip.grad" Tokens,
-    /// The share of tokens it holds.
+    /// The share of tokens it clips.
     PpoClipFraction "ppo_clip.clip_fraction" Scalar,
-    /// The share of tokens its second clip holds.
+    /// The share of tokens held by its second clip.
     PpoClipFractionLower "ppo_clip.clip_fraction_lower" Scalar,
     /// The KL reported beside it.
     PpoKl "ppo_clip.kl" Scalar,
@@ -90,13 +91,13 @@ quantities! {
     Gspo "gspo" Scalar,
     /// ∂/∂log_probs of it.
     GspoGrad "gspo.grad" Tokens,
-    /// The share of tokens it holds.
+    /// The share of tokens it clips.
     GspoClipFraction "gspo.clip_fraction" Scalar,
     /// GMPO.
     Gmpo "gmpo" Scalar,
     /// ∂/∂log_probs of it.
     GmpoGrad "gmpo.grad" Tokens,
-    /// The share of tokens it holds above.
+    /// The share of tokens it clips above.
     GmpoClipFraction "gmpo.clip_fraction" Scalar,
     /// CISPO.
     Cispo "cispo" Scalar,
@@ -120,12 +121,12 @@ impl Quantity {
     /// How many results there are.
     pub(super) const COUNT: usize = Self::ALL.len();
 
-    /// How many of the results before it have the same shape: where it lies in the scratch.
+    /// The number of earlier results of the same shape, which is its position in the scratch.
     pub(super) fn place(self) -> usize {
         Self::ALL.iter().take_while(|&&other| other != self).filter(|other| other.shape() == self.shape()).count()
     }
 
-    /// How many results have a shape.
+    /// The number of results of a shape.
     pub(super) fn with_shape(shape: QuantityShape) -> usize {
         Self::ALL.iter().filter(|quantity| quantity.shape() == shape).count()
     }

@@ -1,33 +1,33 @@
-//! Where the results of one run lie.
+//! Storage for the results of one run.
 
 use super::{
     quantity::{Quantity, QuantityShape},
     Empty,
 };
 use crate::{
-    error::{kept, refused, Error, Kept, Result},
+    error::{Error, Result},
     layout::Batch,
     real::Real,
 };
 
-/// Whether a result is there: not without its inputs, and not where the batch has too little for it.
-pub(super) type Status = Option<Kept<()>>;
+/// The status of a result: `None` without its inputs, an error if the batch has too few tokens for it.
+pub(super) type Status = Option<Result<()>>;
 
-/// What is known of each result beside its entries.
+/// The status and the scalar value of each result.
 pub(super) struct Record {
     scalars: [f64; Quantity::COUNT],
     status: [Status; Quantity::COUNT],
 }
 
 impl Record {
-    /// Notes how a result came out; refuses what no batch makes right.
+    /// Records the status of a result; returns errors that do not depend on the batch.
     pub(super) fn done(&mut self, quantity: Quantity, result: Result<()>) -> Result<()> {
-        self.note(quantity, kept(result))
+        self.note(quantity, result)
     }
 
-    fn note(&mut self, quantity: Quantity, result: Kept<()>) -> Result<()> {
+    fn note(&mut self, quantity: Quantity, result: Result<()>) -> Result<()> {
         match result {
-            Err(error) if !matches!(error, Error::EmptyMask | Error::TooFew { .. }) => refused(error),
+            Err(error) if !matches!(error, Error::EmptyMask | Error::TooFew { .. }) => Err(error),
             known => {
                 self.status[quantity as usize] = Some(known);
                 Ok(())
@@ -35,7 +35,7 @@ impl Record {
         }
     }
 
-    fn scalar(&mut self, quantity: Quantity, value: Kept<f64>) -> Result<()> {
+    fn scalar(&mut self, quantity: Quantity, value: Result<f64>) -> Result<()> {
         self.scalars[quantity as usize] = value.unwrap_or(0.0);
         self.note(quantity, value.map(|_| ()))
     }
@@ -44,15 +44,16 @@ impl Record {
         self.status[quantity as usize]
     }
 
-    /// Whether there is what another result is made of.
+    /// The error of a result that another one depends on.
     pub(super) fn ready(&self, quantity: Quantity) -> Result<()> {
         match self.status(quantity) {
-            Some(Err(error)) => refused(error),
+            Some(Err(error)) => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// Notes the numbers of a loss or a mean in the order of their names; where a framework makes something of nothing, that and zeros.
+    /// Records the numbers of a loss or a mean in the order of their names; where a framework defines the mean of an
+    /// empty set, that value and zeros.
     pub(super) fn numbers<R: Real>(
         &mut self,
         result: Result<[f64; 4]>,
@@ -61,7 +62,7 @@ impl Record {
         names: &[Quantity],
         gradient: Option<Quantity>,
     ) -> Result<()> {
-        let result = match (kept(result), empty.value()) {
+        let result = match (result, empty.value()) {
             (Err(Error::EmptyMask), Some(value)) => {
                 grad.fill(R::zero());
                 Ok([value, 0.0, 0.0, 0.0])
@@ -77,9 +78,9 @@ impl Record {
 
 /// All results under one set of conventions.
 pub(super) struct Results<'a, R> {
-    /// Those per token, one after the other.
+    /// Per-token results, concatenated.
     pub(super) tokens: &'a mut [R],
-    /// Those per sequence, one after the other.
+    /// Per-sequence results, concatenated.
     pub(super) sequences: &'a mut [R],
     pub(super) record: Record,
     lengths: (usize, usize),

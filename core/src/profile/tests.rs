@@ -41,7 +41,7 @@ fn the_default_conventions_give_the_default_configs() {
 fn every_convention_differs_somewhere_and_is_exchanged_alone() {
     for &convention in Convention::ALL {
         let differs = |a: Profile, b: Profile| !a.conventions().agree(&b.conventions(), convention);
-        assert!(Profile::ALL.iter().any(|&a| differs(a, Paper)), "{}: all profiles agree", convention.name());
+        assert!(Profile::ALL.iter().any(|&a| differs(a, Profile::Paper)), "{}: all profiles agree", convention.name());
         for a in Profile::ALL.map(Profile::conventions) {
             for b in Profile::ALL.map(Profile::conventions) {
                 let exchanged = a.exchanged(convention, &b);

@@ -5,7 +5,7 @@ fn total(values: &[f32], keep: &[bool]) -> f64 {
     let layout = Layout::padded(1, values.len()).unwrap();
     let batch = Batch::new(layout, Mask::new(keep)).unwrap();
     let row = batch.rows().next().unwrap();
-    let [sum] = map_row(&row, [values], [], |[x]| ([], [x.widen()]));
+    let [sum] = fold_row(&row, [values], [], |[x]| ([], [x.widen()]));
     sum
 }
 
@@ -13,7 +13,7 @@ fn total(values: &[f32], keep: &[bool]) -> f64 {
 fn a_mean_of_a_million_is_within_one_ulp_of_f64() {
     // equal values make every rounding error point the same way: the worst case for plain lanes
     for value in [0.1_f32, 1.0 / 3.0, 1e-3, 12345.678] {
-        let values = vec![value; 1_000_003];
+        let values = vec![value; if cfg!(miri) { 2_051 } else { 1_000_003 }];
         let mean = (total(&values, &vec![true; values.len()]) / values.len() as f64) as f32;
         assert_eq!(mean, value);
     }

@@ -12,22 +12,25 @@ pub struct OverlongInput<'a, R> {
     pub lengths: &'a [u32],
 }
 
-/// How deep the penalty goes for responses longer than `max_len`.
+/// How far the penalty grows for responses longer than `max_len`.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OverlongFloor {
-    /// On and on, in proportion to the excess. verl 0.9.1, NeMo-RL and AReaL (2026).
+    /// Without limit, in proportion to the excess. verl 0.9.1, NeMo-RL and AReaL (2026).
     #[default]
     Unlimited,
-    /// No deeper than `factor`. OpenRLHF 0.11; the DAPO paper's −1.
+    /// At most `factor`. OpenRLHF 0.11; −1 in the DAPO paper.
     Factor,
 }
 
 /// Where the penalty begins and how steep it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct OverlongConfig {
     /// The longest response allowed.
     pub max_len: u32,
-    /// The last `buffer` tokens before it are penalised more and more; at least 1, at most `max_len`.
+    /// The penalty grows linearly over the last `buffer` tokens before `max_len`; at least 1, at most `max_len`.
     pub buffer: u32,
     /// The penalty reached at `max_len`; default 1.
     pub factor: f64,
@@ -53,10 +56,10 @@ impl Default for OverlongConfig {
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if `lengths` or `out` has not one entry per score;
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `lengths` or `out` does not have one entry per score;
 /// [`Error::Config`](crate::Error::Config) if `buffer` is 0 or above `max_len`, or `factor` is negative or not finite.
 ///
-/// **Reference.** Yu et al. 2025 (DAPO), arXiv:2503.14476, eq. 13. Who floors: [`OverlongFloor`].
+/// **Reference.** Yu et al. 2025 (DAPO), arXiv:2503.14476, eq. 13. Floors by framework: [`OverlongFloor`].
 ///
 /// # Example
 ///

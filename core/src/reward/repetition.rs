@@ -8,8 +8,9 @@ use crate::{
 
 /// The conventions of [`repetition_penalty`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct RepetitionConfig {
-    /// Tokens in a row that count as one phrase; at least 1, default 3.
+    /// Length of an n-gram in tokens; at least 1, default 3.
     pub ngram: usize,
     /// The reward of a response that only repeats itself; not positive, default −1.
     pub penalty: f64,
@@ -21,20 +22,21 @@ impl Default for RepetitionConfig {
     }
 }
 
-/// A penalty for saying the same thing again: the share of phrases that were there before.
+/// A penalty for repetition: the share of n-grams that occurred before in the same response.
 ///
 /// ```text
 /// out_i = (1 − distinct n-grams / n-grams) · penalty        0 for fewer than n tokens
 /// ```
 ///
-/// No buffer is needed, at the price of time: every phrase is compared with every earlier one, O(T²) in the length of a response.
+/// Needs no buffer, but takes O(T²) time in the length of a response: every n-gram is compared with every earlier one.
 ///
 /// **Alignment.** `tokens` is action-aligned; `out` has one entry per sequence.
 ///
-/// **Mask.** Dropped slots are never read; neighbours are kept tokens, with dropped ones between them stepped over.
+/// **Mask.** Dropped slots are never read; n-grams consist of consecutive kept tokens, skipping dropped ones between
+/// them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if `ngram` is 0
-/// or the penalty is positive or not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if `ngram` is 0 or the penalty is positive or not finite.
 ///
 /// **Reference.** Yeo et al. 2025, arXiv:2502.03373, appendix C.2; TRL 1.16 `get_repetition_penalty_reward`.
 ///
@@ -72,7 +74,7 @@ pub fn repetition_penalty<R: Real>(
     Ok(())
 }
 
-/// How many of the first `total` phrases differ from all before them.
+/// How many of the first `total` n-grams differ from all earlier ones.
 fn distinct(row: &Row<'_>, tokens: &[u32], ngram: usize, total: usize) -> usize {
     let phrase = |start: usize| {
         let slots = tokens[start..].iter().zip(&row.keep[start..]);
@@ -99,8 +101,9 @@ pub struct GroupLengthInput<'a, R> {
     pub turns: &'a [u32],
 }
 
-/// What each kind of length weighs.
+/// The weight of each kind of length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GroupLengthConfig {
     /// Of `outputs`; finite, default 0.
     pub output_weight: f64,
@@ -110,21 +113,23 @@ pub struct GroupLengthConfig {
     pub turn_weight: f64,
 }
 
-/// Scores with a price on length, relative to the longest answer to the same prompt and scaled by how well the prompt is answered.
+/// Scores minus a length penalty, which is relative to the longest answer to the same prompt and scaled by the mean
+/// score of that prompt.
 ///
 /// ```text
 /// f_i = w_o out_i / max_g out + w_in in_i / max_g in + w_t turns_i / max_g turns      (each max at least 1)
 /// out_i = s_i − mean_g(s) · f_i
 /// ```
 ///
-/// The advantage is then `out_i − mean_g(out)`. Each group is a pass over the batch: O(groups × sequences), without a buffer.
+/// The advantage is then `out_i − mean_g(out)`. Each group is a pass over the batch: O(groups × sequences), without a
+/// buffer.
 ///
 /// **Alignment.** One entry per sequence, in and out.
 ///
 /// **Mask.** None: sequences, not tokens.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `groups`; [`Error::Config`](crate::Error::Config) if a weight is
-/// not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `groups`;
+/// [`Error::Config`](crate::Error::Config) if a weight is not finite.
 ///
 /// **Reference.** prime-rl (2026), length penalty.
 ///

@@ -11,26 +11,40 @@ use crate::{
 pub struct KlInScoresInput<'a, R> {
     /// One score per sequence.
     pub scores: &'a [R],
-    /// Log-probabilities of the policy that sampled, action-aligned.
+    /// Log-probabilities under the policy that sampled the tokens, action-aligned.
     pub old_log_probs: &'a [R],
     /// Log-probabilities of the reference, action-aligned.
     pub ref_log_probs: &'a [R],
 }
 
-/// Scores less a price for the whole way from the reference.
+/// The weight of the KL in [`kl_in_scores`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
+pub struct KlInScoresConfig {
+    /// Coefficient β of the KL; finite, default 0.05.
+    pub beta: f64,
+}
+
+impl Default for KlInScoresConfig {
+    fn default() -> Self {
+        Self { beta: 0.05 }
+    }
+}
+
+/// Scores minus a penalty on the KL of the whole sequence to the reference.
 ///
 /// ```text
 /// out_i = s_i − β Σ_t (log π_old − log π_ref)
 /// ```
 ///
-/// A sum, not a mean: long responses pay more.
+/// A sum, not a mean: the penalty grows with the length of a response.
 ///
 /// **Alignment.** Log-probabilities are action-aligned; `scores` and `out` have one entry per sequence.
 ///
 /// **Mask.** Dropped slots are never read. A sequence without kept tokens keeps its score.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if β is not
-/// finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if β is not finite.
 ///
 /// **Reference.** TRL 1.16 RLOO (β 0.05), after its clip of the scores and before the baseline.
 ///
@@ -43,26 +57,30 @@ pub struct KlInScoresInput<'a, R> {
 /// let input =
 ///     KlInScoresInput { scores: &[1.0], old_log_probs: &[-1.0, f64::NAN, -0.5], ref_log_probs: &[-1.5, f64::NAN, -1.0] };
 /// let mut out = [9.0];
-/// kl_in_scores(&batch, input, 0.25, &mut out)?;
+/// kl_in_scores(&batch, input, &KlInScoresConfig { beta: 0.25 }, &mut out)?;
 /// assert_eq!(out, [0.75]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
-pub fn kl_in_scores<R: Real>(batch: &Batch<'_>, input: KlInScoresInput<'_, R>, beta: f64, out: &mut [R]) -> Result<()> {
+pub fn kl_in_scores<R: Real>(
+    batch: &Batch<'_>,
+    input: KlInScoresInput<'_, R>,
+    config: &KlInScoresConfig,
+    out: &mut [R],
+) -> Result<()> {
     check_len("scores", input.scores, batch.sequences())?;
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     check_len("out", out, batch.sequences())?;
-    check_finite("beta", beta)?;
-    less_kl(batch, input, beta, out);
+    check_finite("beta", config.beta)?;
+    less_kl(batch, input, config.beta, out);
     Ok(())
 }
 
-multiversion! {
-    fn less_kl<R: Real>(batch: &Batch<'_>, input: KlInScoresInput<'_, R>, beta: f64, out: &mut [R]) -> () {
-        for ((row, &score), out) in batch.rows().zip(input.scores).zip(out) {
-            let sum = row_difference(&row, input.old_log_probs, input.ref_log_probs);
-            *out = R::narrow(score.widen() - beta * sum);
-        }
+#[multiversion]
+fn less_kl<R: Real>(batch: &Batch<'_>, input: KlInScoresInput<'_, R>, beta: f64, out: &mut [R]) {
+    for ((row, &score), out) in batch.rows().zip(input.scores).zip(out) {
+        let sum = row_difference(&row, input.old_log_probs, input.ref_log_probs);
+        *out = R::narrow(score.widen() - beta * sum);
     }
 }
 
@@ -77,12 +95,15 @@ pub struct ClippedRewardsInput<'a, R> {
 
 /// The conventions of [`clipped_rewards`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ClippedRewardsConfig {
-    /// The price; a negative one counts as 0. Default 0.01.
+    /// Coefficient β of the KL; a negative one counts as 0. Default 0.01.
     pub beta: f64,
-    /// Scores are held to at least this; default −10, −inf for no bound.
+    /// Lower bound of the scores; default −10, −inf for no bound.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub low: f64,
-    /// Scores are held to at most this; default 10, +inf for no bound.
+    /// Upper bound of the scores; default 10, +inf for no bound.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub high: f64,
 }
 
@@ -92,7 +113,7 @@ impl Default for ClippedRewardsConfig {
     }
 }
 
-/// Token rewards as OpenRLHF makes them: the clipped score on the last kept token, the price of the KL on every one.
+/// Token rewards as in OpenRLHF: the clipped score on the last kept token, the KL penalty on every kept token.
 ///
 /// ```text
 /// r_t = −max(β, 0) kl_t + [t is the last kept token] clip(s_i, low, high)
@@ -100,13 +121,13 @@ impl Default for ClippedRewardsConfig {
 ///
 /// **Alignment.** `scores` has one entry per sequence; `kl` and `rewards` are action-aligned.
 ///
-/// **Mask.** Dropped slots are never read and get 0. The score of a sequence without kept tokens goes nowhere.
+/// **Mask.** Dropped slots are never read and get 0. The score of a sequence without kept tokens is not used.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if β is not
-/// finite or the bounds are not in order.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if β is not finite or the bounds are not in order.
 ///
-/// **Reference.** OpenRLHF 0.11 `compute_reward`, which prices dropped slots too and puts the score of an empty row into its last
-/// column; both are masked away later on.
+/// **Reference.** OpenRLHF 0.11 `compute_reward`, which also penalises dropped slots and puts the score of an empty row
+/// into its last column; both are masked out later.
 ///
 /// # Example
 ///
@@ -134,7 +155,7 @@ pub fn clipped_rewards<R: Real>(
     let beta = R::narrow(if config.beta > 0.0 { config.beta } else { 0.0 });
     let (low, high) = (R::narrow(config.low), R::narrow(config.high));
     for (row, &score) in batch.rows().zip(input.scores) {
-        map_row(&row, [input.kl], [&mut *rewards], |[kl]| ([-beta * kl], []));
+        map_row(&row, [input.kl], rewards, |[kl]| -beta * kl);
         if let Some(last) = row.last_kept() {
             let score = if score < low { low } else { score };
             row.of_mut(rewards)[last] += if score > high { high } else { score };

@@ -1,19 +1,18 @@
 use crate::{
     error::{check_config, check_len, check_positive, Result},
     layout::{Batch, Row},
-    math::exp,
+    math::{clamp, exp},
     real::Real,
-    reduce::map_row,
-    rollout::clamp,
+    reduce::fold_row,
     statistics::Divisor,
 };
 
 /// What the rollout formulas read, both action-aligned; `δ = old − rollout` is the log of the importance ratio.
 #[derive(Clone, Copy, Debug)]
 pub struct RolloutInput<'a, R> {
-    /// Log-probabilities as the trainer computes them, of the policy that sampled.
+    /// Log-probabilities under the policy that sampled the tokens, as computed by the trainer.
     pub old_log_probs: &'a [R],
-    /// Log-probabilities as the sampler reported them.
+    /// Log-probabilities as reported by the sampler.
     pub rollout_log_probs: &'a [R],
 }
 
@@ -24,24 +23,27 @@ impl<R> RolloutInput<'_, R> {
     }
 }
 
-/// What one weight stands for.
+/// What one weight is computed from.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RolloutLevel {
-    /// Each token its own: `e^δ`. Biased, small variance.
+    /// One per token: `e^δ`. Biased, small variance.
     #[default]
     Token,
     /// One per sequence, the product: `e^{Σ δ}`. Unbiased, large variance.
     Sequence,
-    /// One per sequence, the geometric mean: `e^{Σ δ / n}`. slime and ROLL; verl 0.9.1 has none.
+    /// One per sequence, the geometric mean: `e^{Σ δ / n}`. slime and ROLL; verl 0.9.1 does not have it.
     Geometric,
 }
 
 /// What happens to a weight that is too large or too small.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightBound {
     /// Nothing.
     Unbounded,
-    /// At most `upper`; no floor. verl 0.9.1 with one threshold (truncated importance sampling).
+    /// At most `upper`; no lower bound. verl 0.9.1 with one threshold (truncated importance sampling).
     Truncate {
         /// Positive.
         upper: f64,
@@ -62,6 +64,15 @@ pub enum WeightBound {
     },
 }
 
+#[cfg(feature = "serde")]
+crate::spelling::tagged! {
+    WeightBound { lower: f64, upper: f64 }
+    "unbounded" Unbounded() = { Self::Unbounded }
+    "truncate" Truncate(upper) = { Self::Truncate { upper } }
+    "zero" Zero(lower, upper) = { Self::Zero { lower, upper } }
+    "clamp" Clamp(lower, upper) = { Self::Clamp { lower, upper } }
+}
+
 impl WeightBound {
     pub(crate) fn check(self) -> Result<()> {
         match self {
@@ -74,7 +85,7 @@ impl WeightBound {
         }
     }
 
-    /// The band that counts as in order: `1/U … U` where only U is given.
+    /// The accepted band: `1/U … U` if only U is given.
     pub(crate) fn band(self) -> (f64, f64) {
         match self {
             Self::Unbounded => (0.0, f64::INFINITY),
@@ -83,32 +94,38 @@ impl WeightBound {
         }
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn apply<R: Real>(self, weight: R) -> R {
         match self {
             Self::Unbounded => weight,
             Self::Truncate { upper } => clamp(weight, R::neg_infinity(), R::narrow(upper)),
             Self::Clamp { lower, upper } => clamp(weight, R::narrow(lower), R::narrow(upper)),
-            // NaN is outside no band: it stays
+            // comparisons with NaN are false, so NaN propagates
             Self::Zero { lower, upper } if weight < R::narrow(lower) || weight > R::narrow(upper) => R::zero(),
             Self::Zero { .. } => weight,
         }
     }
 }
 
-/// How far the log of a ratio may go before it is exponentiated.
+/// Bound on the log of a ratio before it is exponentiated.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LogBound {
-    /// Any distance. TRL 1.16, OpenRLHF 0.11.
+    /// No bound. TRL 1.16, OpenRLHF 0.11.
     Unbounded,
-    /// No further than ± this; positive. verl 0.9.1: 20.
+    /// Clamped to ± this number; positive. verl 0.9.1: 20.
     At(f64),
 }
 
-/// What a token counts that the sampler could not score (δ is NaN).
+#[cfg(feature = "serde")]
+crate::spelling::nullable! { LogBound { Unbounded, At(f64) } }
+
+/// How a token is treated that has no log-probability from the sampler (δ is NaN).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Unscored {
-    /// NaN stays NaN, in its weight and in every sum over it. verl 0.9.1.
+    /// NaN propagates to its weight and to every sum that includes it. verl 0.9.1.
     #[default]
     Nan,
     /// δ = 0: no correction. TRL 1.16.
@@ -116,19 +133,23 @@ pub enum Unscored {
 }
 
 /// Whether the weights are divided by their mean, after the bounds.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum BatchNormalize {
-    /// They are not.
+    /// Not divided.
     #[default]
     Off,
-    /// By the mean over tokens at token level, over sequences with kept tokens at the others; not if it is 1e-8 or less. verl 0.9.1.
+    /// By the mean over tokens at token level, over sequences with kept tokens at the other levels; not if the mean is
+    /// 1e-8 or less. verl 0.9.1.
     ByLevel,
-    /// By the mean over tokens at every level; not if it is 1e-8 or less.
+    /// By the mean over tokens at every level; not if the mean is 1e-8 or less.
     Tokens,
 }
 
 /// The conventions of [`rollout_weights`](crate::rollout::rollout_weights).
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct RolloutConfig {
     /// Default [`RolloutLevel::Token`].
     pub level: RolloutLevel,
@@ -140,7 +161,7 @@ pub struct RolloutConfig {
     pub normalize: BatchNormalize,
     /// Default [`Unscored::Nan`].
     pub unscored: Unscored,
-    /// What means divide by; default the exact count.
+    /// Divisor of the means; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -158,7 +179,9 @@ impl Default for RolloutConfig {
 }
 
 /// TRL's names for level and bound.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SamplerMode {
     /// `token_truncate`: each token's ratio, clamped.
     TokenTruncate,
@@ -172,7 +195,8 @@ pub enum SamplerMode {
 }
 
 impl RolloutConfig {
-    /// TRL 1.16's `vllm_importance_sampling_mode` with its `clip_min` (0 for none) and `clip_max` (+inf for none, 3 by default).
+    /// TRL 1.16's `vllm_importance_sampling_mode` with its `clip_min` (0 for none) and `clip_max` (+inf for none, 3 by
+    /// default).
     pub const fn sampler_mode(mode: SamplerMode, lower: f64, upper: f64) -> Self {
         let (level, bound) = match mode {
             SamplerMode::TokenTruncate => (RolloutLevel::Token, WeightBound::Clamp { lower, upper }),
@@ -199,7 +223,7 @@ impl RolloutConfig {
     }
 
     /// δ of one token.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn log_ratio<R: Real>(&self, old: R, rollout: R) -> R {
         let delta = old - rollout;
         if self.unscored == Unscored::Ignore && delta.is_nan() {
@@ -210,7 +234,7 @@ impl RolloutConfig {
     }
 
     /// `e^δ` within the log bound, before the weight bound.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn ratio<R: Real>(&self, delta: R) -> R {
         exp(match self.log_bound {
             LogBound::Unbounded => delta,
@@ -219,10 +243,10 @@ impl RolloutConfig {
     }
 
     /// The log-ratio of a whole sequence: Σ δ, or its mean at the geometric level.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn sequence_log_ratio<R: Real>(&self, row: &Row<'_>, input: RolloutInput<'_, R>) -> f64 {
         let inputs = [input.old_log_probs, input.rollout_log_probs];
-        let [sum] = map_row(row, inputs, [], |[old, rollout]| ([], [self.log_ratio(old, rollout).widen()]));
+        let [sum] = fold_row(row, inputs, [], |[old, rollout]| ([], [self.log_ratio(old, rollout).widen()]));
         match (self.level, row.kept()) {
             (RolloutLevel::Geometric, kept) if kept > 0 => sum / self.divisor.of(kept as f64),
             _ => sum,

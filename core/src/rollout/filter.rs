@@ -1,19 +1,20 @@
 use crate::{
     error::{check_config, check_len, check_not_negative, Result},
-    groups::Groups,
+    groups::{group_scratch_len, Groups},
     math::sqrt,
     real::Real,
     statistics::{Divisor, Moments, Spread},
 };
 
-/// When the scores of one prompt teach something.
+/// When [`dynamic_sampling_filter`] keeps a prompt.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum GroupRule {
-    /// Unless all are exactly equal; one alone is kept. verl 0.9.1 (`filter_groups`; numpy's rounding lets three scores of 0.1 pass
-    /// there), NeMo-RL.
+    /// Unless all scores are exactly equal; a single sample is kept. verl 0.9.1 (`filter_groups`, where numpy's
+    /// rounding lets three scores of 0.1 pass), NeMo-RL.
     #[default]
     NotConstant,
-    /// If the standard deviation (divided by `n − 1`) is above `at_least`; one alone is dropped. slime: 1e-6.
+    /// If the standard deviation (divided by `n − 1`) is above `at_least`; a single sample is dropped. slime: 1e-6.
     Spread {
         /// Not negative.
         at_least: f64,
@@ -27,20 +28,28 @@ pub enum GroupRule {
     },
 }
 
-/// Which prompts stay in the batch: those whose samples differ enough to learn from.
+#[cfg(feature = "serde")]
+crate::spelling::tagged! {
+    GroupRule { at_least: f64, low: f64, high: f64 }
+    "not-constant" NotConstant() = { Self::NotConstant }
+    "spread" Spread(at_least) = { Self::Spread { at_least } }
+    "mean-between" MeanBetween(low, high) = { Self::MeanBetween { low, high } }
+}
+
+/// Keeps the prompts whose samples differ enough to learn from.
 ///
 /// ```text
 /// NotConstant: std ≠ 0 or K = 1      Spread: std > at_least      MeanBetween: low < mean < high
 /// ```
 ///
-/// **Alignment.** `scores` has one entry per sequence, `scratch` and `keep` one per group.
+/// **Alignment.** `scores` has one entry per sequence, `scratch` ([`group_scratch_len`]) and `keep` one per group.
 ///
 /// **Mask.** None: sequences, not tokens. A group without sequences is dropped.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `groups`; [`Error::Config`](crate::Error::Config) if a
-/// bound is out of its domain.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `groups`;
+/// [`Error::Config`](crate::Error::Config) if a bound is outside its domain.
 ///
-/// **Reference.** Yu et al. 2025 (DAPO), arXiv:2503.14476, eq. 11. Who uses which rule: [`GroupRule`].
+/// **Reference.** Yu et al. 2025 (DAPO), arXiv:2503.14476, eq. 11. Rules by framework: [`GroupRule`].
 ///
 /// # Example
 ///
@@ -56,14 +65,14 @@ pub enum GroupRule {
 pub fn dynamic_sampling_filter<R: Real>(
     groups: &Groups<'_>,
     scores: &[R],
-    rule: &GroupRule,
+    config: &GroupRule,
     scratch: &mut [Moments],
     keep: &mut [bool],
 ) -> Result<()> {
     check_len("scores", scores, groups.sequences())?;
-    check_len("scratch", scratch, groups.count())?;
+    check_len("scratch", scratch, group_scratch_len(groups))?;
     check_len("keep", keep, groups.count())?;
-    match *rule {
+    match *config {
         GroupRule::NotConstant => {}
         GroupRule::Spread { at_least } => check_not_negative("at_least", at_least)?,
         GroupRule::MeanBetween { low, high } => {
@@ -76,8 +85,8 @@ pub fn dynamic_sampling_filter<R: Real>(
         scratch[group].merge(&Moments { count: 1, mean: score.widen(), m2: 0.0 });
     }
     for (keep, moments) in keep.iter_mut().zip(scratch.iter()) {
-        *keep = match *rule {
-            // equal scores leave no rounding behind: every deviation is exactly 0
+        *keep = match *config {
+            // equal scores cause no rounding error: every deviation is exactly 0
             GroupRule::NotConstant => moments.count == 1 || (moments.count > 1 && moments.m2 != 0.0),
             GroupRule::Spread { at_least } => {
                 moments.variance(Spread::Sample, Divisor::Count).is_ok_and(|variance| sqrt(variance) > at_least)

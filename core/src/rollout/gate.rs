@@ -1,15 +1,17 @@
 use crate::{
-    error::{check_config, check_len, refused, Error, Result},
+    error::{check_config, check_len, Error, Result},
     layout::Batch,
-    math::{exp, ln},
+    math::{clamp, exp, ln},
     real::Real,
-    reduce::{map_row, Sum},
-    rollout::{clamp, count, RolloutInput},
+    reduce::{count, fold_row, Sum},
+    rollout::RolloutInput,
     simd::multiversion,
 };
 
-/// Of what the gate decides.
+/// What the gate accepts or rejects.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GateLevel {
     /// Nothing: every weight is 1.
     #[default]
@@ -20,22 +22,27 @@ pub enum GateLevel {
     Sequence,
 }
 
-/// What the gate measures; p is the sampler's probability of the token, q the trainer's, both held to `[1e-6, 1 − 1e-6]`.
+/// What the gate measures; p is the sampler's probability of the token, q the trainer's, both clamped to
+/// `[1e-6, 1 − 1e-6]`.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GateStatistic {
-    /// `e^δ`; of a sequence the geometric mean.
+    /// `e^δ`; the geometric mean for a sequence.
     #[default]
     Ratio,
-    /// `p ln(p/q) + (1 − p) ln((1 − p)/(1 − q))`; of a sequence the mean.
+    /// `p ln(p/q) + (1 − p) ln((1 − p)/(1 − q))`; the mean for a sequence.
     BinaryKl,
-    /// `|p − q|`; of a sequence the mean.
+    /// `|p − q|`; the mean for a sequence.
     TotalVariation,
 }
 
 /// What the gate does outside the band.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GateMode {
-    /// The weight is the ratio, held to the band. Of the token's ratio only.
+    /// The weight is the ratio, clamped to the band. Only for the ratio of a token.
     Clip,
     /// The weight is the token's ratio inside the band, not truncated, and 0 outside.
     #[default]
@@ -44,6 +51,7 @@ pub enum GateMode {
 
 /// The conventions of [`rollout_gate`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct GateConfig {
     /// Default off.
     pub level: GateLevel,
@@ -76,7 +84,7 @@ impl GateConfig {
             return Ok(());
         }
         let plain = self.level == GateLevel::Token && self.statistic == GateStatistic::Ratio;
-        // what is refused is a word, not a number: the place of the mode in its list stands for it
+        // an error holds a number, so the rejected mode is reported by its index
         check_config(
             "mode",
             "Mask, unless the statistic is the token's ratio",
@@ -88,7 +96,7 @@ impl GateConfig {
     }
 
     /// The statistic of one token; the ratio as its log, so that a sequence can take the mean.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token<R: Real>(&self, old: R, rollout: R) -> R {
         let probability = |log_prob: R| clamp(exp(log_prob), R::narrow(1e-6), R::narrow(1.0 - 1e-6));
         let (p, q) = (probability(rollout), probability(old));
@@ -99,7 +107,7 @@ impl GateConfig {
         }
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn finish<R: Real>(&self, statistic: R) -> R {
         if self.statistic == GateStatistic::Ratio {
             exp(statistic)
@@ -109,7 +117,8 @@ impl GateConfig {
     }
 }
 
-/// What the gate saw.
+/// Statistics of one call of the gate.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GateReport {
     /// Share of tokens, or of sequences with kept tokens, outside the band. `is_filter_ratio`.
@@ -118,7 +127,7 @@ pub struct GateReport {
     pub kl: f64,
 }
 
-/// The gate of OpenRLHF between trainer and sampler: a weight per token, 0 or clipped where the two disagree too much.
+/// OpenRLHF's gate between trainer and sampler: one weight per token, 0 or clipped where the two disagree too much.
 ///
 /// ```text
 /// δ = log π_old − log π_rollout      s = e^δ (sequence: e^{mean δ}), binary KL or total variation (sequence: mean)
@@ -127,14 +136,15 @@ pub struct GateReport {
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
-/// **Mask.** Dropped slots are never read and get 0. Sequences without kept tokens are not counted in the share. A NaN is in no band:
-/// `Mask` gives 0, `Clip` NaN.
+/// **Mask.** Dropped slots are never read and get 0. Sequences without kept tokens are not counted in the share. NaN is
+/// outside every band: `Mask` gives 0, `Clip` NaN.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if the band is not finite or not in order, if `Clip`
-/// meets anything but the token's ratio, or a divergence a positive lower end; [`Error::EmptyMask`] without kept tokens.
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if the band is not finite or not in
+/// order, if `Clip` is used with anything but the token's ratio, or a divergence with a positive lower end;
+/// [`Error::EmptyMask`] without kept tokens.
 ///
-/// **Reference.** OpenRLHF 0.11 `PolicyLoss` (`is_correction_*`), which counts empty sequences as filtered. Token ratio: clip is TIS,
-/// mask is IcePop; sequence ratio: `seq-mask-tis`.
+/// **Reference.** OpenRLHF 0.11 `PolicyLoss` (`is_correction_*`), which counts empty sequences as filtered. Token
+/// ratio: clip is TIS, mask is IcePop; sequence ratio: `seq-mask-tis`.
 ///
 /// # Example
 ///
@@ -159,48 +169,47 @@ pub fn rollout_gate<R: Real>(
     check_len("weights", weights, batch.tokens())?;
     config.check()?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     Ok(gate(batch, input, config, weights))
 }
 
-multiversion! {
-    fn gate<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &GateConfig, weights: &mut [R]) -> GateReport {
-        // a divergence has no lower end: rounding may carry it a hair below 0
-        let plain = config.statistic == GateStatistic::Ratio;
-        let lower = if plain { R::narrow(config.lower) } else { R::neg_infinity() };
-        let upper = R::narrow(config.upper);
-        let (mut kl, mut filtered) = (Sum::default(), Sum::default());
-        for row in batch.rows().filter(|row| row.last_kept().is_none()) {
-            row.of_mut(weights).fill(R::zero());
-        }
-        for row in batch.rows().filter(|row| row.last_kept().is_some()) {
-            let inputs = [input.old_log_probs, input.rollout_log_probs];
-            let of_sequence = (config.level == GateLevel::Sequence).then(|| {
-                let [sum] = map_row(&row, inputs, [], |[old, rollout]| ([], [config.token(old, rollout).widen()]));
-                config.finish(R::narrow(sum / row.kept() as f64))
-            });
-            let [row_kl, outside] = map_row(&row, inputs, [&mut *weights], |[old, rollout]| {
-                let statistic = of_sequence.unwrap_or_else(|| config.finish(config.token(old, rollout)));
-                let inside = statistic >= lower && statistic <= upper;
-                let weight = match (config.level, config.mode) {
-                    (GateLevel::Off, _) => R::one(),
-                    (_, GateMode::Clip) => clamp(statistic, lower, upper),
-                    (_, GateMode::Mask) if inside => exp(old - rollout),
-                    (_, GateMode::Mask) => R::zero(),
-                };
-                ([weight], [(rollout - old).widen(), count(!inside)])
-            });
-            kl.add(row_kl);
-            filtered.add(if of_sequence.is_some() { count(outside > 0.0) } else { outside });
-        }
-        let units = match config.level {
-            GateLevel::Sequence => batch.kept_sequences(),
-            _ => batch.kept(),
-        };
-        let filtered = if config.level == GateLevel::Off { 0.0 } else { filtered.value() / units as f64 };
-        GateReport { filtered, kl: kl.value() / batch.kept() as f64 }
+#[multiversion]
+fn gate<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &GateConfig, weights: &mut [R]) -> GateReport {
+    // a divergence has no lower end, because rounding may make it slightly negative
+    let plain = config.statistic == GateStatistic::Ratio;
+    let lower = if plain { R::narrow(config.lower) } else { R::neg_infinity() };
+    let upper = R::narrow(config.upper);
+    let (mut kl, mut filtered) = (Sum::default(), Sum::default());
+    for row in batch.rows().filter(|row| row.last_kept().is_none()) {
+        row.of_mut(weights).fill(R::zero());
     }
+    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+        let inputs = [input.old_log_probs, input.rollout_log_probs];
+        let of_sequence = (config.level == GateLevel::Sequence).then(|| {
+            let [sum] = fold_row(&row, inputs, [], |[old, rollout]| ([], [config.token(old, rollout).widen()]));
+            config.finish(R::narrow(sum / row.kept() as f64))
+        });
+        let [row_kl, outside] = fold_row(&row, inputs, [&mut *weights], |[old, rollout]| {
+            let statistic = of_sequence.unwrap_or_else(|| config.finish(config.token(old, rollout)));
+            let inside = statistic >= lower && statistic <= upper;
+            let weight = match (config.level, config.mode) {
+                (GateLevel::Off, _) => R::one(),
+                (_, GateMode::Clip) => clamp(statistic, lower, upper),
+                (_, GateMode::Mask) if inside => exp(old - rollout),
+                (_, GateMode::Mask) => R::zero(),
+            };
+            ([weight], [(rollout - old).widen(), count(!inside)])
+        });
+        kl.add(row_kl);
+        filtered.add(if of_sequence.is_some() { count(outside > 0.0) } else { outside });
+    }
+    let units = match config.level {
+        GateLevel::Sequence => batch.kept_sequences(),
+        _ => batch.kept(),
+    };
+    let filtered = if config.level == GateLevel::Off { 0.0 } else { filtered.value() / units as f64 };
+    GateReport { filtered, kl: kl.value() / batch.kept() as f64 }
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 use crate::{
-    error::{refused, Error, Result},
+    error::{Error, Result},
     layout::Batch,
-    math::{exp, exp_remainder},
+    math::{clamp, exp, exp_remainder},
     real::Real,
-    reduce::{map_row, Sum},
-    rollout::{clamp, Extremes, RolloutInput},
+    reduce::{fold_row, Sum},
+    rollout::RolloutInput,
     simd::multiversion,
-    statistics::Divisor,
+    statistics::{Divisor, Extremes, MeanConfig},
 };
 
-/// How far trainer and sampler are apart.
+/// Differences between trainer and sampler.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RolloutMismatch {
     /// Mean over sequences of `e^{−mean log π_old}`.
@@ -26,17 +27,17 @@ pub struct RolloutMismatch {
     pub rollout_log_ppl: f64,
     /// Mean over sequences of `mean log π_rollout − mean log π_old`.
     pub log_ppl_diff: f64,
-    /// Mean over sequences of its magnitude.
+    /// Mean over sequences of the magnitude of that difference.
     pub log_ppl_abs_diff: f64,
-    /// The largest of it.
+    /// The largest difference.
     pub log_ppl_diff_max: f64,
-    /// The smallest of it.
+    /// The smallest difference.
     pub log_ppl_diff_min: f64,
-    /// Mean over sequences of its exponential.
+    /// Mean over sequences of the exponential of that difference.
     pub ppl_ratio: f64,
-    /// Mean over tokens of `e^{2δ}`, less 1; δ within ±20.
+    /// Mean over tokens of `e^{2δ}`, minus 1; δ within ±20.
     pub chi2_token: f64,
-    /// Mean over sequences of `e^{2 Σδ}`, less 1; Σδ within ±20.
+    /// Mean over sequences of `e^{2 Σδ}`, minus 1; Σδ within ±20.
     pub chi2_seq: f64,
 }
 
@@ -68,11 +69,12 @@ impl RolloutMismatch {
 /// log_ppl_diff = mean_i (mean_t log π_rollout − mean_t log π_old)      chi2_token = mean e^{2δ} − 1      chi2_seq = mean_i e^{2Σδ} − 1
 /// ```
 ///
-/// All but the squares of χ² are unbounded: one impossible token makes them infinite.
+/// All except the two χ² are unbounded: one token with probability 0 makes them infinite.
 ///
 /// **Alignment.** Action-aligned.
 ///
-/// **Mask.** Dropped slots are never read. A sequence without kept tokens counts as mean log-probability 0: perplexity 1.
+/// **Mask.** Dropped slots are never read. A sequence without kept tokens counts as mean log-probability 0: perplexity
+/// 1.
 ///
 /// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::EmptyMask`] without kept tokens.
 ///
@@ -81,79 +83,77 @@ impl RolloutMismatch {
 /// # Example
 ///
 /// ```
-/// use tokenwise::{rollout::*, Batch, Divisor, Layout, Mask};
+/// use tokenwise::{rollout::*, Batch, Layout, Mask, MeanConfig};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let input = RolloutInput { old_log_probs: &[-1.0, f64::NAN, -2.0], rollout_log_probs: &[-0.5, f64::NAN, -2.0] };
-/// let mismatch = rollout_mismatch(&batch, input, Divisor::Count)?;
+/// let mismatch = rollout_mismatch(&batch, input, &MeanConfig::default())?;
 /// assert_eq!((mismatch.kl, mismatch.training_log_ppl, mismatch.log_ppl_diff), (0.25, 1.5, 0.25));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn rollout_mismatch<R: Real>(
     batch: &Batch<'_>,
     input: RolloutInput<'_, R>,
-    divisor: Divisor,
+    config: &MeanConfig,
 ) -> Result<RolloutMismatch> {
     input.check(batch)?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
-    Ok(mismatch(batch, input, divisor))
+    Ok(mismatch(batch, input, config.divisor))
 }
 
-multiversion! {
-    fn mismatch<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Divisor) -> RolloutMismatch {
-        let mut tokens = [Sum::default(); 3];
-        let mut sequences = [Sum::default(); 8];
-        let mut extremes = Extremes::NONE;
-        let bound = R::narrow(20.0);
-        for row in batch.rows() {
-            let inputs = [input.old_log_probs, input.rollout_log_probs];
-            let sums = map_row(&row, inputs, [], |[old, rollout]| {
-                let delta = old - rollout;
-                let ratio = exp(clamp(delta, -bound, bound)).widen();
-                ([], [old.widen(), rollout.widen(), delta.widen(), exp_remainder(delta).widen(), ratio * ratio])
-            });
-            for (token, sum) in tokens.iter_mut().zip(&sums[2..]) {
-                token.add(*sum);
-            }
-            let kept = row.kept();
-            let mean = |sum: f64| if kept == 0 { 0.0 } else { sum / divisor.of(kept as f64) };
-            let (old, rollout) = (mean(sums[0]), mean(sums[1]));
-            let difference = rollout - old;
-            extremes.add(difference);
-            let terms = [
-                exp(-old),
-                -old,
-                exp(-rollout),
-                -rollout,
-                difference,
-                if difference < 0.0 { -difference } else { difference },
-                exp(difference),
-                exp(2.0 * clamp(sums[2], -20.0, 20.0)),
-            ];
-            Sum::add_each(&mut sequences, &terms);
+#[multiversion]
+fn mismatch<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Divisor) -> RolloutMismatch {
+    let mut tokens = [Sum::default(); 3];
+    let mut sequences = [Sum::default(); 8];
+    let mut extremes = Extremes::NONE;
+    let bound = R::narrow(20.0);
+    for row in batch.rows() {
+        let inputs = [input.old_log_probs, input.rollout_log_probs];
+        let sums = fold_row(&row, inputs, [], |[old, rollout]| {
+            let delta = old - rollout;
+            let ratio = exp(clamp(delta, -bound, bound)).widen();
+            ([], [old.widen(), rollout.widen(), delta.widen(), exp_remainder(delta).widen(), ratio * ratio])
+        });
+        for (token, sum) in tokens.iter_mut().zip(&sums[2..]) {
+            token.add(*sum);
         }
-        let n = divisor.of(batch.kept() as f64);
-        let rows = batch.sequences() as f64;
-        let [delta, k3, square] = Sum::means(&tokens, n);
-        let [training, log_training, sampler, log_sampler, diff, abs_diff, ratio, chi] =
-            Sum::means(&sequences, rows);
-        RolloutMismatch {
-            training_ppl: training,
-            training_log_ppl: log_training,
-            kl: -delta,
-            k3_kl: k3,
-            rollout_ppl: sampler,
-            rollout_log_ppl: log_sampler,
-            log_ppl_diff: diff,
-            log_ppl_abs_diff: abs_diff,
-            log_ppl_diff_max: extremes.max,
-            log_ppl_diff_min: extremes.min,
-            ppl_ratio: ratio,
-            chi2_token: square - 1.0,
-            chi2_seq: chi - 1.0,
-        }
+        let kept = row.kept();
+        let mean = |sum: f64| if kept == 0 { 0.0 } else { sum / divisor.of(kept as f64) };
+        let (old, rollout) = (mean(sums[0]), mean(sums[1]));
+        let difference = rollout - old;
+        extremes.add(difference);
+        let terms = [
+            exp(-old),
+            -old,
+            exp(-rollout),
+            -rollout,
+            difference,
+            if difference < 0.0 { -difference } else { difference },
+            exp(difference),
+            exp(2.0 * clamp(sums[2], -20.0, 20.0)),
+        ];
+        Sum::add_each(&mut sequences, &terms);
+    }
+    let n = divisor.of(batch.kept() as f64);
+    let rows = batch.sequences() as f64;
+    let [delta, k3, square] = Sum::means(&tokens, n);
+    let [training, log_training, sampler, log_sampler, diff, abs_diff, ratio, chi] = Sum::means(&sequences, rows);
+    RolloutMismatch {
+        training_ppl: training,
+        training_log_ppl: log_training,
+        kl: -delta,
+        k3_kl: k3,
+        rollout_ppl: sampler,
+        rollout_log_ppl: log_sampler,
+        log_ppl_diff: diff,
+        log_ppl_abs_diff: abs_diff,
+        log_ppl_diff_max: extremes.max,
+        log_ppl_diff_min: extremes.min,
+        ppl_ratio: ratio,
+        chi2_token: square - 1.0,
+        chi2_seq: chi - 1.0,
     }
 }
 
@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_verl() {
-        let got = rollout_mismatch(&batch(), input(), Divisor::CountPlusEpsilon).unwrap();
+        let config = MeanConfig { divisor: Divisor::CountPlusEpsilon };
+        let got = rollout_mismatch(&batch(), input(), &config).unwrap();
         near(got.kl, -0.027333);
         near(got.k3_kl, 0.008237);
         near(got.training_ppl, 2.036372);

@@ -1,9 +1,9 @@
 use crate::{
-    error::{refused, Error, Result},
+    error::{Error, Result},
     rollout::{Criterion, RejectionOption, WeightBound},
 };
 
-/// Reads verl's `rollout_rs` and `rollout_rs_threshold` strings into criteria, and gives their number.
+/// Parses verl's `rollout_rs` and `rollout_rs_threshold` strings into criteria; returns their number.
 ///
 /// ```text
 /// options     "token_k1,seq_mean_k3"      names separated by commas, repeated ones counted once
@@ -14,8 +14,9 @@ use crate::{
 ///
 /// **Mask.** None.
 ///
-/// **Errors.** [`Error::Entry`] with the index of the first name or threshold that cannot be right (`got` is its number where there is
-/// one, else NaN); [`Error::Length`] if there are no options, if the number of thresholds does not fit them, or if `out` is too short.
+/// **Errors.** [`Error::Entry`] with the index of the first invalid name or threshold (`got` is its number if there is
+/// one, else NaN); [`Error::Length`] if there are no options, if the number of thresholds does not fit the options, or
+/// if `out` is too short.
 ///
 /// **Reference.** verl 0.9.1 `_parse_rollout_rs_thresholds`.
 ///
@@ -32,38 +33,31 @@ use crate::{
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn parse_rejection(options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
-    parse_rejection_by(&decimal, options, thresholds, out)
-}
-
-/// As [`parse_rejection`], for a host that reads numbers itself.
-#[doc(hidden)]
-#[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
-pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, out: &mut [Criterion]) -> Result<usize> {
     let mut count = 0;
     for (index, name) in Parts(options).enumerate() {
         if option(name).is_none() {
             let must_be = "the name of a rejection option, token_k1 … seq_max_k3";
-            return refused(Error::Entry { what: "options", index, must_be, got: f64::NAN });
+            return Err(Error::Entry { what: "options", index, must_be, got: f64::NAN });
         }
         count += usize::from(is_first(options, index, name));
     }
     let given = Parts(thresholds).count();
     if count == 0 {
-        return refused(Error::Length { what: "options", expected: 1, got: 0 });
+        return Err(Error::Length { what: "options", expected: 1, got: 0 });
     }
     if given != 1 && given != count {
-        return refused(Error::Length { what: "thresholds", expected: count, got: given });
+        return Err(Error::Length { what: "thresholds", expected: count, got: given });
     }
     if out.len() < count {
-        return refused(Error::Length { what: "out", expected: count, got: out.len() });
+        return Err(Error::Length { what: "out", expected: count, got: out.len() });
     }
-    // twice through the text: once to refuse, once to write
+    // two passes: the first finds errors, so that `out` is written only if there are none
     for write in [false, true] {
         let mut out = out.iter_mut();
         let names = Parts(options).enumerate().filter(|&(index, name)| is_first(options, index, name));
         for (place, option) in names.filter_map(|(_, name)| option(name)).enumerate() {
             let index = if given == 1 { 0 } else { place };
-            let found = criterion(number, option, Parts(thresholds).nth(index).unwrap_or_default(), index)?;
+            let found = criterion(option, Parts(thresholds).nth(index).unwrap_or_default(), index)?;
             if let Some(out) = out.next().filter(|_| write) {
                 *out = found;
             }
@@ -72,7 +66,7 @@ pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, o
     Ok(count)
 }
 
-/// Reads verl's `rollout_is_threshold`: `"U"` truncates, `"L_U"` puts 0 outside.
+/// Parses verl's `rollout_is_threshold`: `"U"` truncates, `"L_U"` sets weights outside to 0.
 ///
 /// ```text
 /// "2.0"      Truncate { upper: 2 }        "0.5_5.0"      Zero { lower: 0.5, upper: 5 }
@@ -82,7 +76,7 @@ pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, o
 ///
 /// **Mask.** None.
 ///
-/// **Errors.** [`Error::Entry`] if a number cannot be read, is not positive, or the two are not in order.
+/// **Errors.** [`Error::Entry`] if a number cannot be parsed, is not positive, or the two are not in order.
 ///
 /// **Reference.** verl 0.9.1 `_parse_rollout_is_threshold`.
 ///
@@ -96,53 +90,26 @@ pub fn parse_rejection_by(number: Number<'_>, options: &str, thresholds: &str, o
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn parse_weight_bound(threshold: &str) -> Result<WeightBound> {
-    parse_weight_bound_by(&decimal, threshold)
-}
-
-/// As [`parse_weight_bound`], for a host that reads numbers itself.
-#[doc(hidden)]
-#[cfg_attr(not(feature = "small"), allow(unreachable_pub, reason = "only small modules have such a host"))]
-pub fn parse_weight_bound_by(number: Number<'_>, threshold: &str) -> Result<WeightBound> {
-    match cut(trim(threshold), b'_') {
-        None => Ok(WeightBound::Truncate { upper: positive(number, threshold, 0)? }),
+    match threshold.trim().split_once('_') {
+        None => Ok(WeightBound::Truncate { upper: positive(threshold, 0)? }),
         Some((lower, upper)) => {
-            let (lower, upper) = ordered(positive(number, lower, 0)?, positive(number, upper, 0)?, 0)?;
+            let (lower, upper) = ordered(positive(lower, 0)?, positive(upper, 0)?, 0)?;
             Ok(WeightBound::Zero { lower, upper })
         }
     }
 }
 
-/// How a number is read; NaN for what is none.
-pub(crate) type Number<'a> = &'a dyn Fn(&str) -> f64;
-
-fn decimal(text: &str) -> f64 {
-    text.parse().unwrap_or(f64::NAN)
-}
-
-/// What is before and after the first `mark`.
-#[cfg_attr(compact, inline(never))]
-fn cut(text: &str, mark: u8) -> Option<(&str, &str)> {
-    let at = text.bytes().position(|byte| byte == mark)?;
-    Some((text.get(..at)?, text.get(at + 1..)?))
-}
-
-#[cfg_attr(compact, inline(never))]
-fn trim(text: &str) -> &str {
-    text.trim()
-}
-
-/// The parts between commas that are not blank.
+/// The non-blank parts between commas.
 struct Parts<'a>(&'a str);
 
 impl<'a> Iterator for Parts<'a> {
     type Item = &'a str;
 
-    #[cfg_attr(compact, inline(never))]
     fn next(&mut self) -> Option<&'a str> {
         while !self.0.is_empty() {
-            let (part, rest) = cut(self.0, b',').unwrap_or((self.0, ""));
+            let (part, rest) = self.0.split_once(',').unwrap_or((self.0, ""));
             self.0 = rest;
-            let part = trim(part);
+            let part = part.trim();
             if !part.is_empty() {
                 return Some(part);
             }
@@ -151,54 +118,42 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-#[cfg_attr(compact, inline(never))]
 fn option(name: &str) -> Option<RejectionOption> {
     RejectionOption::ALL.into_iter().find(|option| option.name() == name)
 }
 
-/// Whether no part before this one is the same: each counts once, at its first place.
-#[cfg_attr(compact, inline(never))]
+/// Whether no earlier part is the same: duplicates count once, at their first occurrence.
 fn is_first(options: &str, index: usize, name: &str) -> bool {
     !Parts(options).take(index).any(|other| other == name)
 }
 
-#[cfg_attr(compact, inline(never))]
-fn criterion(number: Number<'_>, option: RejectionOption, threshold: &str, index: usize) -> Result<Criterion> {
-    let (lower, upper) = match (option.takes_ratios(), cut(threshold, b'_')) {
-        (true, Some((lower, upper))) => {
-            ordered(positive(number, lower, index)?, positive(number, upper, index)?, index)?
-        }
+fn criterion(option: RejectionOption, threshold: &str, index: usize) -> Result<Criterion> {
+    let (lower, upper) = match (option.takes_ratios(), threshold.split_once('_')) {
+        (true, Some((lower, upper))) => ordered(positive(lower, index)?, positive(upper, index)?, index)?,
         (true, None) => {
-            let upper = positive(number, threshold, index)?;
+            let upper = positive(threshold, index)?;
             ordered(1.0 / upper, upper, index)?
         }
-        // a pair is no number, and refused as such
-        (false, _) => (0.0, positive(number, threshold, index)?),
+        // a pair `L_U` fails to parse as a number and is rejected
+        (false, _) => (0.0, positive(threshold, index)?),
     };
     Ok(Criterion { option, lower, upper })
 }
 
-#[cfg_attr(compact, inline(never))]
-fn positive(number: Number<'_>, text: &str, index: usize) -> Result<f64> {
-    let number = number(trim(text));
+fn positive(text: &str, index: usize) -> Result<f64> {
+    let number = text.trim().parse().unwrap_or(f64::NAN);
     if number > 0.0 && number < f64::INFINITY {
         Ok(number)
     } else {
-        refused(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
+        Err(Error::Entry { what: "thresholds", index, must_be: "a positive number", got: number })
     }
 }
 
-#[cfg_attr(compact, inline(never))]
 fn ordered(lower: f64, upper: f64, index: usize) -> Result<(f64, f64)> {
     if lower <= upper {
         Ok((lower, upper))
     } else {
-        refused(Error::Entry {
-            what: "thresholds",
-            index,
-            must_be: "a lower bound not above the upper one",
-            got: lower,
-        })
+        Err(Error::Entry { what: "thresholds", index, must_be: "a lower bound not above the upper one", got: lower })
     }
 }
 

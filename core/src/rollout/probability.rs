@@ -1,15 +1,16 @@
 use crate::{
-    error::{refused, Error, Result},
+    error::{Error, Result},
     layout::Batch,
     math::{exp, sqrt},
     real::Real,
-    reduce::{map_row, Sum},
-    rollout::{Extremes, RolloutInput},
+    reduce::{fold_row, Sum},
+    rollout::RolloutInput,
     simd::multiversion,
-    statistics::{CoMoments, Divisor, Moments, Spread},
+    statistics::{CoMoments, Divisor, Extremes, Moments, Spread},
 };
 
-/// How far the probabilities of trainer and sampler are apart.
+/// Differences between the probabilities of trainer and sampler.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ProbabilityDifference {
     /// Largest `|p − q|`.
@@ -18,12 +19,12 @@ pub struct ProbabilityDifference {
     pub mean: f64,
     /// Standard deviation of `|p − q|` (divided by `n − 1`); NaN for one token.
     pub std: f64,
-    /// Pearson's correlation of p and q; NaN for one token, or where one of them is constant.
+    /// Pearson's correlation of p and q; NaN for one token, or if one of them is constant.
     pub pearson: f64,
 }
 
 impl ProbabilityDifference {
-    /// The keys as verl 0.9.1 logs them; `valid` is 1, for without kept tokens there is an error instead.
+    /// The keys as verl 0.9.1 logs them; `valid` is always 1, because an empty mask is an error.
     pub fn entries(&self) -> [(&'static str, f64); 5] {
         [
             ("training/rollout_probs_diff_valid", 1.0),
@@ -35,7 +36,7 @@ impl ProbabilityDifference {
     }
 }
 
-/// How far trainer and sampler are apart in probability, not in log-probability: what a reader feels.
+/// How far trainer and sampler are apart in probability rather than in log-probability.
 ///
 /// ```text
 /// p = π_old = e^{log π_old}      q = π_rollout      max, mean, std of |p − q|; Pearson(p, q)
@@ -64,42 +65,41 @@ impl ProbabilityDifference {
 pub fn probability_difference<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>) -> Result<ProbabilityDifference> {
     input.check(batch)?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     Ok(difference(batch, input))
 }
 
-multiversion! {
-    /// Sequence by sequence: the means, then the deviations from them, merged.
-    fn difference<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>) -> ProbabilityDifference {
-        let (mut joint, mut gaps, mut extremes) = (CoMoments::default(), Moments::default(), Extremes::NONE);
-        let mut total = Sum::default();
-        let inputs = [input.old_log_probs, input.rollout_log_probs];
-        for row in batch.rows().filter(|row| row.last_kept().is_some()) {
-            let sums = map_row(&row, inputs, [], |[old, rollout]| {
-                let (p, q) = (exp(old), exp(rollout));
-                ([], [p.widen(), q.widen(), (p - q).abs().widen()])
-            });
-            let kept = row.kept();
-            let [mean_x, mean_y, mean] = sums.map(|sum| sum / kept as f64);
-            let [m2_x, m2_y, co_moment, m2] = map_row(&row, inputs, [], |[old, rollout]| {
-                let (p, q) = (exp(old), exp(rollout));
-                let (dx, dy, gap) = (p.widen() - mean_x, q.widen() - mean_y, (p - q).abs().widen() - mean);
-                ([], [dx * dx, dy * dy, dx * dy, gap * gap])
-            });
-            joint.merge(&CoMoments { count: kept as u64, mean_x, mean_y, m2_x, m2_y, co_moment });
-            gaps.merge(&Moments { count: kept as u64, mean, m2 });
-            total.add(sums[2]);
-            let pairs = row.of(inputs[0]).iter().zip(row.of(inputs[1]));
-            for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
-                extremes.add((exp(old) - exp(rollout)).abs().widen());
-            }
+/// Sequence by sequence: the means, then the deviations from them, merged.
+#[multiversion]
+fn difference<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>) -> ProbabilityDifference {
+    let (mut joint, mut gaps, mut extremes) = (CoMoments::default(), Moments::default(), Extremes::NONE);
+    let mut total = Sum::default();
+    let inputs = [input.old_log_probs, input.rollout_log_probs];
+    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+        let sums = fold_row(&row, inputs, [], |[old, rollout]| {
+            let (p, q) = (exp(old), exp(rollout));
+            ([], [p.widen(), q.widen(), (p - q).abs().widen()])
+        });
+        let kept = row.kept();
+        let [mean_x, mean_y, mean] = sums.map(|sum| sum / kept as f64);
+        let [m2_x, m2_y, co_moment, m2] = fold_row(&row, inputs, [], |[old, rollout]| {
+            let (p, q) = (exp(old), exp(rollout));
+            let (dx, dy, gap) = (p.widen() - mean_x, q.widen() - mean_y, (p - q).abs().widen() - mean);
+            ([], [dx * dx, dy * dy, dx * dy, gap * gap])
+        });
+        joint.merge(&CoMoments { count: kept as u64, mean_x, mean_y, m2_x, m2_y, co_moment });
+        gaps.merge(&Moments { count: kept as u64, mean, m2 });
+        total.add(sums[2]);
+        let pairs = row.of(inputs[0]).iter().zip(row.of(inputs[1]));
+        for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
+            extremes.add((exp(old) - exp(rollout)).abs().widen());
         }
-        ProbabilityDifference {
-            max: extremes.max,
-            mean: total.value() / batch.kept() as f64,
-            std: gaps.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt),
-            pearson: joint.correlation().unwrap_or(f64::NAN),
-        }
+    }
+    ProbabilityDifference {
+        max: extremes.max,
+        mean: total.value() / batch.kept() as f64,
+        std: gaps.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt),
+        pearson: joint.correlation().unwrap_or(f64::NAN),
     }
 }

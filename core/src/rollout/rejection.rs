@@ -1,17 +1,19 @@
 use crate::{
-    error::{check_len, refused, Error, Result},
+    error::{check_len, Error, Result},
     layout::{Batch, Row},
-    math::{exp_remainder, ln},
+    math::{clamp, exp_remainder, ln},
     real::Real,
-    reduce::map_row,
-    rollout::{clamp, Extremes, RolloutInput},
+    reduce::fold_row,
+    rollout::RolloutInput,
     simd::multiversion,
-    statistics::Divisor,
+    statistics::{Divisor, Extremes},
 };
 
-/// What is measured of a token or sequence. With δ = log π_old − log π_rollout within ±20:
+/// The statistic of a token or sequence. With δ = log π_old − log π_rollout within ±20:
 /// k1 = −δ, k2 = δ²/2, k3 = e^δ − 1 − δ.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RejectionOption {
     /// k1 of each token.
     TokenK1,
@@ -37,7 +39,7 @@ pub enum RejectionOption {
     SeqMaxK3,
 }
 
-/// Over what the statistic is taken.
+/// What the statistic is computed over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Token,
@@ -55,7 +57,7 @@ pub(crate) enum Statistic {
 }
 
 impl RejectionOption {
-    /// All of them.
+    /// All options.
     pub const ALL: [Self; 11] = [
         Self::TokenK1,
         Self::TokenK2,
@@ -71,7 +73,6 @@ impl RejectionOption {
     ];
 
     /// verl's name: `token_k1` … `seq_max_k3`.
-    #[cfg_attr(compact, inline(never))]
     pub const fn name(self) -> &'static str {
         match self {
             Self::TokenK1 => "token_k1",
@@ -104,16 +105,17 @@ impl RejectionOption {
         }
     }
 
-    /// Whether the bounds are ratios whose logs are compared (k1), not divergences.
+    /// Whether the bounds are ratios, whose logs are compared (k1), rather than divergences.
     pub const fn takes_ratios(self) -> bool {
         matches!(self.parts().1, Statistic::K1)
     }
 }
 
-/// One condition a token or sequence must meet to be kept.
+/// One condition that a token or sequence must meet to be kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct Criterion {
-    /// What is measured.
+    /// The statistic.
     pub option: RejectionOption,
     /// k1 only: `ln lower ≤ k1`; positive. Not used by the others.
     pub lower: f64,
@@ -129,7 +131,7 @@ impl Default for Criterion {
 
 impl Criterion {
     pub(crate) fn check(&self, index: usize) -> Result<()> {
-        let entry = |must_be, got| refused(Error::Entry { what: "criteria", index, must_be, got });
+        let entry = |must_be, got| Err(Error::Entry { what: "criteria", index, must_be, got });
         if !(self.upper.is_finite() && self.upper > 0.0) {
             return entry("an upper bound that is finite and positive", self.upper);
         }
@@ -139,7 +141,7 @@ impl Criterion {
         Ok(())
     }
 
-    /// The bounds in the unit of the statistic; −inf where there is no lower one.
+    /// The bounds in the unit of the statistic; −inf if there is no lower one.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         if self.option.takes_ratios() {
             (ln(self.lower), ln(self.upper))
@@ -149,7 +151,7 @@ impl Criterion {
     }
 
     /// The statistic of one token.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn token<R: Real>(&self, old: R, rollout: R) -> f64 {
         let bound = R::narrow(20.0);
         let delta = clamp(old - rollout, -bound, bound);
@@ -160,8 +162,8 @@ impl Criterion {
         }
     }
 
-    /// The statistic of one sequence; the mean of its tokens where the option is one of tokens. 0 without kept tokens.
-    #[cfg_attr(not(compact), inline(always))]
+    /// The statistic of one sequence; the mean over its tokens for a token option; 0 without kept tokens.
+    #[inline(always)]
     pub(crate) fn sequence<R: Real>(&self, row: &Row<'_>, input: RolloutInput<'_, R>, divisor: Divisor) -> f64 {
         let (scope, kept) = (self.option.parts().0, row.kept());
         if kept == 0 {
@@ -176,7 +178,7 @@ impl Criterion {
             return extremes.max;
         }
         let inputs = [input.old_log_probs, input.rollout_log_probs];
-        let [sum] = map_row(row, inputs, [], |[old, rollout]| ([], [self.token(old, rollout)]));
+        let [sum] = fold_row(row, inputs, [], |[old, rollout]| ([], [self.token(old, rollout)]));
         if scope == Scope::Sum {
             sum
         } else {
@@ -187,10 +189,12 @@ impl Criterion {
 
 /// The conventions of [`rollout_rejection`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct RejectionConfig<'a> {
-    /// All must be met; none keeps everything.
+    /// All must be met; an empty slice keeps everything. Skipped by serde: each criterion is a config of its own.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub criteria: &'a [Criterion],
-    /// What a mean over a sequence divides by; default the exact count.
+    /// Divisor of a mean over a sequence; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -200,25 +204,26 @@ impl RejectionConfig<'_> {
     }
 }
 
-/// Which tokens stay in the batch: those whose trainer and sampler agree closely enough, by every criterion.
+/// Keeps the tokens on which trainer and sampler agree closely enough, by every criterion.
 ///
 /// ```text
 /// δ = clip(log π_old − log π_rollout, ±20)      k1 = −δ      k2 = δ²/2      k3 = e^δ − 1 − δ
 /// k1: keep iff ln L ≤ k1 ≤ ln U      k2, k3: keep iff statistic ≤ U
 /// ```
 ///
-/// k1 is *minus* the log-ratio, so the bounds `L … U` accept ratios `π_old/π_rollout` in the reciprocal interval `1/U … 1/L`; only
-/// `L = 1/U` is symmetric. A sequence criterion keeps or drops the sequence as a whole; a NaN statistic drops.
+/// k1 is *minus* the log-ratio, so the bounds `L … U` accept ratios `π_old/π_rollout` in the reciprocal interval
+/// `1/U … 1/L`; only `L = 1/U` is symmetric. A sequence criterion keeps or drops the sequence as a whole; a NaN
+/// statistic drops its token or sequence.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and stay dropped.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Entry`] with the first criterion whose bounds are not
-/// positive or not in order.
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Entry`] with the first criterion whose
+/// bounds are not positive or not in order.
 ///
-/// **Reference.** verl 0.9.1 `compute_rollout_rejection_mask`, with [`Divisor::CountPlusEpsilon`]; its strings are read by
-/// [`parse_rejection`](crate::rollout::parse_rejection).
+/// **Reference.** verl 0.9.1 `compute_rollout_rejection_mask`, with [`Divisor::CountPlusEpsilon`]; its strings are read
+/// by [`parse_rejection`](crate::rollout::parse_rejection).
 ///
 /// # Example
 ///
@@ -246,24 +251,23 @@ pub fn rollout_rejection<R: Real>(
     Ok(())
 }
 
-multiversion! {
-    fn reject<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>, keep: &mut [bool]) -> () {
-        for row in batch.rows() {
-            let keep = row.of_mut(keep);
-            keep.copy_from_slice(row.keep);
-            for criterion in config.criteria {
-                let (lower, upper) = criterion.bounds();
-                let inside = |statistic: f64| statistic >= lower && statistic <= upper;
-                if criterion.option.parts().0 != Scope::Token {
-                    if !inside(criterion.sequence(&row, input, config.divisor)) {
-                        keep.fill(false);
-                    }
-                    continue;
+#[multiversion]
+fn reject<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>, keep: &mut [bool]) {
+    for row in batch.rows() {
+        let keep = row.of_mut(keep);
+        keep.copy_from_slice(row.keep);
+        for criterion in config.criteria {
+            let (lower, upper) = criterion.bounds();
+            let inside = |statistic: f64| statistic >= lower && statistic <= upper;
+            if criterion.option.parts().0 != Scope::Token {
+                if !inside(criterion.sequence(&row, input, config.divisor)) {
+                    keep.fill(false);
                 }
-                let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
-                for (keep, (&old, &rollout)) in keep.iter_mut().zip(pairs) {
-                    *keep = *keep && inside(criterion.token(old, rollout));
-                }
+                continue;
+            }
+            let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
+            for (keep, (&old, &rollout)) in keep.iter_mut().zip(pairs) {
+                *keep = *keep && inside(criterion.token(old, rollout));
             }
         }
     }

@@ -1,37 +1,38 @@
 use crate::{
-    error::{check_len, refused, Error, Result},
+    entries::known,
+    error::{check_len, Error, Result},
     layout::Batch,
-    math::sqrt,
-    metric::entries::Entries,
+    math::{clamp, sqrt},
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{count, fold_row, Sum},
     rollout::{
-        clamp, count,
         rejection::{Criterion, RejectionConfig, RejectionOption, Scope},
-        Extremes, RolloutInput,
+        RolloutInput,
     },
     simd::multiversion,
-    statistics::{Divisor, Moments, Spread},
+    statistics::{Divisor, Extremes, Moments, Spread},
 };
 
-/// What one criterion saw and dropped.
+/// Statistics of one criterion and of what it drops.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CriterionMetrics {
     /// Which statistic.
     pub option: RejectionOption,
-    /// Its mean over tokens; a sequence's counts once per kept token.
+    /// Its mean over tokens; the statistic of a sequence counts once per kept token.
     pub mean: f64,
-    /// The largest, over tokens or over sequences as the option says.
+    /// The largest, over tokens or over sequences depending on the option.
     pub max: f64,
     /// The smallest, likewise.
     pub min: f64,
     /// Share above the upper bound, likewise.
     pub fraction_high: f64,
-    /// Share below the lower bound, likewise; 0 but for k1.
+    /// Share below the lower bound, likewise; 0 except for k1.
     pub fraction_low: f64,
-    /// Standard deviation (divided by `n`) over tokens, the statistic held within its bounds; 0 for one token.
+    /// Standard deviation (divided by `n`) over tokens, the statistic clamped to its bounds; 0 for one token.
     pub std: f64,
-    /// Mean over sequences, of their statistic or of the mean over their tokens. Sequences without kept tokens do not count.
+    /// Mean over sequences of their statistic, or of the mean over their tokens. Sequences without kept tokens do not
+    /// count.
     pub seq_mean: f64,
     /// Their standard deviation (divided by `n − 1`); 0 for one sequence.
     pub seq_std: f64,
@@ -39,7 +40,7 @@ pub struct CriterionMetrics {
     pub seq_max: f64,
     /// The smallest of them.
     pub seq_min: f64,
-    /// The largest magnitude of them.
+    /// The largest of their magnitudes.
     pub seq_max_deviation: f64,
     /// Share of them above the upper bound.
     pub seq_fraction_high: f64,
@@ -47,7 +48,7 @@ pub struct CriterionMetrics {
     pub seq_fraction_low: Option<f64>,
     /// Share of tokens this criterion drops.
     pub masked_fraction: f64,
-    /// Share of sequences of which it drops a token.
+    /// Share of sequences in which it drops a token.
     pub seq_masked_fraction: f64,
 }
 
@@ -80,27 +81,24 @@ impl CriterionMetrics {
     /// The keys as verl 0.9.1 logs them.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let keys = keys(self.option);
-        let mut list = Entries::new();
-        list.all(
-            &keys[..12],
-            &[
-                self.mean,
-                self.max,
-                self.min,
-                self.fraction_high,
-                self.fraction_low,
-                self.std,
-                self.seq_mean,
-                self.seq_std,
-                self.seq_max,
-                self.seq_min,
-                self.seq_max_deviation,
-                self.seq_fraction_high,
-            ],
-        );
-        list.add(keys[12], &self.seq_fraction_low);
-        list.all(&keys[13..], &[self.masked_fraction, self.seq_masked_fraction]);
-        list
+        let values = [
+            Some(self.mean),
+            Some(self.max),
+            Some(self.min),
+            Some(self.fraction_high),
+            Some(self.fraction_low),
+            Some(self.std),
+            Some(self.seq_mean),
+            Some(self.seq_std),
+            Some(self.seq_max),
+            Some(self.seq_min),
+            Some(self.seq_max_deviation),
+            Some(self.seq_fraction_high),
+            self.seq_fraction_low,
+            Some(self.masked_fraction),
+            Some(self.seq_masked_fraction),
+        ];
+        known(keys.iter().copied().zip(values))
     }
 }
 
@@ -127,12 +125,13 @@ fn keys(option: RejectionOption) -> &'static [&'static str; 15] {
     }
 }
 
-/// What all criteria together dropped.
+/// Shares that all criteria together drop.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RejectionTotals {
     /// Share of tokens.
     pub masked_fraction: f64,
-    /// Share of all sequences, those without kept tokens included, of which a token was dropped.
+    /// Share of all sequences, including those without kept tokens, in which a token was dropped.
     pub seq_masked_fraction: f64,
 }
 
@@ -146,7 +145,7 @@ impl RejectionTotals {
     }
 }
 
-/// What [`rollout_rejection`](crate::rollout::rollout_rejection) sees and drops, criterion by criterion, in verl's words.
+/// Statistics of [`rollout_rejection`](crate::rollout::rollout_rejection) per criterion, under verl's keys.
 ///
 /// ```text
 /// s the statistic of a token or sequence, L and U its bounds (k1: their logs; the others: L = 0 for the std only)
@@ -157,9 +156,11 @@ impl RejectionTotals {
 ///
 /// **Mask.** Dropped slots are never read and not counted.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit; [`Error::Entry`] as for the mask; [`Error::EmptyMask`] without kept tokens.
+/// **Errors.** [`Error::Length`] if a slice does not fit; [`Error::Entry`] as for the mask; [`Error::EmptyMask`]
+/// without kept tokens.
 ///
-/// **Reference.** verl 0.9.1 `compute_rs_metrics`, with [`Divisor::CountPlusEpsilon`]; it keeps its shares in single precision.
+/// **Reference.** verl 0.9.1 `compute_rs_metrics`, with [`Divisor::CountPlusEpsilon`]; it computes its shares in single
+/// precision.
 ///
 /// # Example
 ///
@@ -186,7 +187,7 @@ pub fn rollout_rejection_metrics<R: Real>(
     config.check()?;
     check_len("per_criterion", per_criterion, config.criteria.len())?;
     if batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     for (out, criterion) in per_criterion.iter_mut().zip(config.criteria) {
         *out = metrics(batch, input, criterion, config.divisor);
@@ -194,69 +195,73 @@ pub fn rollout_rejection_metrics<R: Real>(
     Ok(totals(batch, input, config))
 }
 
-multiversion! {
-    fn metrics<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, criterion: &Criterion, divisor: Divisor) -> CriterionMetrics {
-        let (lower, upper) = criterion.bounds();
-        let ratios = criterion.option.takes_ratios();
-        let floor = if ratios { lower } else { 0.0 };
-        let per_token = criterion.option.parts().0 == Scope::Token;
-        // Σ s, Σ s̃, Σ s̃², above, below, dropped
-        let terms = |s: f64| {
-            let held = clamp(s, floor, upper);
-            ([], [s, held, held * held, count(s > upper), count(s < lower), count(!(s >= lower && s <= upper))])
+#[multiversion]
+fn metrics<R: Real>(
+    batch: &Batch<'_>,
+    input: RolloutInput<'_, R>,
+    criterion: &Criterion,
+    divisor: Divisor,
+) -> CriterionMetrics {
+    let (lower, upper) = criterion.bounds();
+    let ratios = criterion.option.takes_ratios();
+    let floor = if ratios { lower } else { 0.0 };
+    let per_token = criterion.option.parts().0 == Scope::Token;
+    // Σ s, Σ s̃, Σ s̃², above, below, dropped
+    let terms = |s: f64| {
+        let held = clamp(s, floor, upper);
+        ([], [s, held, held * held, count(s > upper), count(s < lower), count(!(s >= lower && s <= upper))])
+    };
+    let mut sums = [Sum::default(); 6];
+    let (mut tokens, mut sequences) = (Extremes::NONE, Extremes::NONE);
+    let (mut moments, mut sequence_sum) = (Moments::default(), Sum::default());
+    let [mut high, mut low, mut touched] = [0.0; 3];
+    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+        let s = criterion.sequence(&row, input, divisor);
+        let parts: [f64; 6] = if per_token {
+            let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
+            for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
+                tokens.add(criterion.token(old, rollout));
+            }
+            fold_row(&row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
+                terms(criterion.token(old, rollout))
+            })
+        } else {
+            fold_row::<R, f64, 0, 0, 6>(&row, [], [], |[]| terms(s))
         };
-        let mut sums = [Sum::default(); 6];
-        let (mut tokens, mut sequences) = (Extremes::NONE, Extremes::NONE);
-        let (mut moments, mut sequence_sum) = (Moments::default(), Sum::default());
-        let [mut high, mut low, mut touched] = [0.0; 3];
-        for row in batch.rows().filter(|row| row.last_kept().is_some()) {
-            let s = criterion.sequence(&row, input, divisor);
-            let parts: [f64; 6] = if per_token {
-                let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
-                for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
-                    tokens.add(criterion.token(old, rollout));
-                }
-                map_row(&row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
-                    terms(criterion.token(old, rollout))
-                })
-            } else {
-                map_row::<R, 0, 0, 6>(&row, [], [], |[]| terms(s))
-            };
-            Sum::add_each(&mut sums, &parts);
-            moments.merge(&Moments { count: 1, mean: s, m2: 0.0 });
-            sequence_sum.add(s);
-            sequences.add(s);
-            high += count(s > upper);
-            low += count(s < lower);
-            touched += count(parts[5] > 0.0);
-        }
-        let n = divisor.of(batch.kept() as f64);
-        let rows = moments.count as f64;
-        let [mean, held, square, token_high, token_low, dropped] = Sum::means(&sums, n);
-        let variance = square - held * held;
-        let extremes = if per_token { tokens } else { sequences };
-        CriterionMetrics {
-            option: criterion.option,
-            mean,
-            max: extremes.max,
-            min: extremes.min,
-            fraction_high: if per_token { token_high } else { high / rows },
-            fraction_low: if per_token { token_low } else { low / rows },
-            std: if batch.kept() > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
-            seq_mean: sequence_sum.value() / rows,
-            seq_std: moments.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
-            seq_max: sequences.max,
-            seq_min: sequences.min,
-            seq_max_deviation: if -sequences.min > sequences.max { -sequences.min } else { sequences.max },
-            seq_fraction_high: high / rows,
-            seq_fraction_low: ratios.then_some(low / rows),
-            masked_fraction: dropped,
-            seq_masked_fraction: touched / rows,
-        }
+        Sum::add_each(&mut sums, &parts);
+        moments.merge(&Moments { count: 1, mean: s, m2: 0.0 });
+        sequence_sum.add(s);
+        sequences.add(s);
+        high += count(s > upper);
+        low += count(s < lower);
+        touched += count(parts[5] > 0.0);
+    }
+    let n = divisor.of(batch.kept() as f64);
+    let rows = moments.count as f64;
+    let [mean, held, square, token_high, token_low, dropped] = Sum::means(&sums, n);
+    let variance = square - held * held;
+    let extremes = if per_token { tokens } else { sequences };
+    CriterionMetrics {
+        option: criterion.option,
+        mean,
+        max: extremes.max,
+        min: extremes.min,
+        fraction_high: if per_token { token_high } else { high / rows },
+        fraction_low: if per_token { token_low } else { low / rows },
+        std: if batch.kept() > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
+        seq_mean: sequence_sum.value() / rows,
+        seq_std: moments.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
+        seq_max: sequences.max,
+        seq_min: sequences.min,
+        seq_max_deviation: if -sequences.min > sequences.max { -sequences.min } else { sequences.max },
+        seq_fraction_high: high / rows,
+        seq_fraction_low: ratios.then_some(low / rows),
+        masked_fraction: dropped,
+        seq_masked_fraction: touched / rows,
     }
 }
 
-/// One pass over the tokens, without a mask to write into.
+/// One pass over the tokens that needs no mask buffer.
 fn totals<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>) -> RejectionTotals {
     let (mut tokens, mut sequences) = (0_u64, 0_u64);
     for row in batch.rows() {

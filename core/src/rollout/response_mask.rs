@@ -3,6 +3,15 @@ use crate::{
     layout::Layout,
 };
 
+/// What [`response_mask_from_eos`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct EosInput<'a> {
+    /// The emitted tokens, action-aligned.
+    pub tokens: &'a [u32],
+    /// The tokens that end a response, in any number and order.
+    pub eos: &'a [u32],
+}
+
 /// The mask of a response: everything up to and including the first token that ends it.
 ///
 /// ```text
@@ -13,31 +22,32 @@ use crate::{
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
-/// **Mask.** This function makes one; `layout` says where the rows lie.
+/// **Mask.** This function creates one; `layout` gives the positions of the rows.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `layout`.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if `tokens` or `keep` does not fit `layout`.
 ///
 /// **Reference.** verl 0.9.1 `get_response_mask`.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{rollout::response_mask_from_eos, Layout};
+/// use tokenwise::{rollout::*, Layout};
 ///
 /// let mut keep = [false; 8];
-/// response_mask_from_eos(&Layout::padded(2, 4)?, &[20, 1, 0, 0, 78, 2, 1, 0], &[1, 2], &mut keep)?;
+/// let input = EosInput { tokens: &[20, 1, 0, 0, 78, 2, 1, 0], eos: &[1, 2] };
+/// response_mask_from_eos(&Layout::padded(2, 4)?, input, &mut keep)?;
 /// assert_eq!(keep, [true, true, false, false, true, true, false, false]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
-pub fn response_mask_from_eos(layout: &Layout<'_>, tokens: &[u32], eos: &[u32], keep: &mut [bool]) -> Result<()> {
-    check_len("tokens", tokens, layout.tokens())?;
+pub fn response_mask_from_eos(layout: &Layout<'_>, input: EosInput<'_>, keep: &mut [bool]) -> Result<()> {
+    check_len("tokens", input.tokens, layout.tokens())?;
     check_len("keep", keep, layout.tokens())?;
     for sequence in 0..layout.sequences() {
         let (start, len) = layout.row(sequence);
         let mut ended = false;
-        for (keep, token) in keep[start..start + len].iter_mut().zip(&tokens[start..start + len]) {
+        for (keep, token) in keep[start..start + len].iter_mut().zip(&input.tokens[start..start + len]) {
             *keep = !ended;
-            ended |= eos.contains(token);
+            ended |= input.eos.contains(token);
         }
     }
     Ok(())

@@ -1,10 +1,10 @@
-//! Several formulas together on the fixture of the catalogue, §16.
+//! Several formulas together on the batch of [`fixture`].
 
 use super::{
     fixture::{batch, input, near},
     *,
 };
-use crate::Divisor;
+use crate::{Divisor, MeanConfig};
 
 #[test]
 fn the_rejection_metrics_of_verl() {
@@ -27,7 +27,7 @@ fn the_rejection_metrics_of_verl() {
 fn nothing_kept_is_an_error_and_nothing_is_written() {
     let keep = [false; 20];
     let batch = crate::Batch::new(crate::Layout::padded(4, 5).unwrap(), crate::Mask::new(&keep)).unwrap();
-    assert_eq!(rollout_mismatch(&batch, input(), Divisor::Count), Err(crate::Error::EmptyMask));
+    assert_eq!(rollout_mismatch(&batch, input(), &MeanConfig::default()), Err(crate::Error::EmptyMask));
     assert_eq!(rollout_weight_metrics(&batch, input(), &RolloutConfig::default()), Err(crate::Error::EmptyMask));
     let mut out = [9.0; 20];
     let config = RolloutConfig { normalize: BatchNormalize::ByLevel, ..Default::default() };
@@ -38,14 +38,14 @@ fn nothing_kept_is_an_error_and_nothing_is_written() {
 #[test]
 fn the_masks_on_the_fixture() {
     let (entropies, mut keep) = ([0.5, 0.6, 0.7, 0.8, 0.9].repeat(4), [false; 20]);
-    high_entropy_mask(&batch(), &entropies, 0.4, &mut keep).unwrap();
-    // the kept entropies sorted: 4 × .5, 4 × .6, 2 × .7, 3 × .8, 2 × .9; place 8.4 lies between two of .7
+    high_entropy_mask(&batch(), &entropies, &HighEntropyConfig { share: 0.4 }, &mut keep).unwrap();
+    // the kept entropies sorted: 4 × .5, 4 × .6, 2 × .7, 3 × .8, 2 × .9; position 8.4 is between two of .7
     for (slot, keep) in keep.into_iter().enumerate() {
         assert_eq!(keep, fixture::KEEP[slot] && slot % 5 >= 2, "{slot}");
     }
     let nothing = [false; 20];
     let empty = crate::Batch::new(crate::Layout::padded(4, 5).unwrap(), crate::Mask::new(&nothing)).unwrap();
-    high_entropy_mask(&empty, &entropies, 0.4, &mut keep).unwrap();
+    high_entropy_mask(&empty, &entropies, &HighEntropyConfig { share: 0.4 }, &mut keep).unwrap();
     assert_eq!(keep, nothing);
 
     // k = mean (sampler − trainer): −.03, .0125, .04, −.084

@@ -6,12 +6,14 @@ use crate::{
     rollout::RolloutInput,
 };
 
-/// Which ratios a token may have before its whole sequence goes.
+/// The band of ratios outside of which a token drops its whole sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct VetoConfig {
-    /// At least this; not negative, default 1e-4. 0 for no lower end.
+    /// Lower end of the band; not negative, default 1e-4. 0 for no lower end.
     pub lower: f64,
-    /// At most this; not below `lower`, default +inf: no upper end.
+    /// Upper end of the band; not below `lower`, default +inf: no upper end.
+    #[cfg_attr(feature = "serde", serde(with = "crate::spelling::number"))]
     pub upper: f64,
 }
 
@@ -21,7 +23,8 @@ impl Default for VetoConfig {
     }
 }
 
-/// Drops every sequence with a token that trainer and sampler score beyond belief: one such token, and what follows it is suspect too.
+/// Drops every sequence in which trainer and sampler disagree extremely on a token: the tokens that follow it are then
+/// suspect too.
 ///
 /// ```text
 /// ρ_t = e^{log π_old − log π_rollout}      keep_t = lower ≤ ρ_s ≤ upper for all s of the sequence
@@ -29,13 +32,14 @@ impl Default for VetoConfig {
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
-/// **Mask.** Dropped slots are never read, have no veto and stay dropped. A NaN is in no band: it drops its sequence.
+/// **Mask.** Dropped slots are never read, have no veto and stay dropped. NaN is outside every band: it drops its
+/// sequence.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if `lower` is
-/// negative or not finite, or `upper` below it.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if `lower` is negative or not finite, or `upper` below it.
 ///
-/// **Reference.** slime (2026-08) `veto`: a lower end alone. SkyRL 0.3 `outlier_token_is_threshold_low` and `…_high`, where a NaN has no
-/// veto and the log-ratio is held to ±20 before.
+/// **Reference.** slime (2026-08) `veto`: a lower end alone. SkyRL 0.3 `outlier_token_is_threshold_low` and `…_high`,
+/// where a NaN has no veto and the log-ratio is first clamped to ±20.
 ///
 /// # Example
 ///

@@ -1,31 +1,33 @@
 use crate::{
-    error::{check_len, refused, Error, Result},
+    error::{check_len, Error, Result},
     layout::Batch,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, Sum},
     rollout::{BatchNormalize, RolloutConfig, RolloutInput, RolloutLevel},
     simd::multiversion,
     statistics::Divisor,
 };
 
-/// How much each token counts, so that what the sampler drew looks as if the trainer's policy had drawn it.
+/// Importance weights: how much each token counts, so that tokens drawn by the sampler stand for tokens drawn by the
+/// trainer's policy.
 ///
 /// ```text
 /// δ = log π_old − log π_rollout      w = e^δ, e^{Σ_t δ} or e^{Σ_t δ / n}      ω = w within bounds, then ω / mean ω if asked
 /// ```
 ///
-/// Returned: the mean the weights were divided by; 1 if they were not.
+/// Returns the mean that the weights were divided by; 1 if they were not divided.
 ///
 /// **Alignment.** Action-aligned in and out; a sequence's weight is written to each of its kept tokens.
 ///
 /// **Mask.** Dropped slots are never read and get 0.
 ///
-/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if a bound is out of its domain;
-/// [`Error::EmptyMask`] if a mean over no token is asked for.
+/// **Errors.** [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if a bound is outside its domain;
+/// [`Error::EmptyMask`] if the mean is needed and no token is kept.
 ///
-/// **Reference.** verl 0.9.1 `compute_rollout_correction_weights` (`Token`, `Sequence`; `Truncate`, `Zero`; ±20); the levels and
-/// bounds of others are named at [`RolloutLevel`] and [`WeightBound`](crate::rollout::WeightBound). TRL 1.16: [`RolloutConfig::sampler_mode`].
-/// A NaN ratio stays NaN under every bound; verl makes it 0 under `Zero`.
+/// **Reference.** verl 0.9.1 `compute_rollout_correction_weights` (`Token`, `Sequence`; `Truncate`, `Zero`; ±20); the
+/// levels and bounds of other frameworks are listed at [`RolloutLevel`] and
+/// [`WeightBound`](crate::rollout::WeightBound). TRL 1.16: [`RolloutConfig::sampler_mode`]. A NaN ratio stays NaN under
+/// every bound; verl turns it into 0 under `Zero`.
 ///
 /// # Example
 ///
@@ -49,7 +51,7 @@ pub fn rollout_weights<R: Real>(
     check_len("weights", weights, batch.tokens())?;
     config.check()?;
     if config.normalize != BatchNormalize::Off && batch.kept() == 0 {
-        return refused(Error::EmptyMask);
+        return Err(Error::EmptyMask);
     }
     let factor = weigh(batch, input, config, weights);
     if config.normalize == BatchNormalize::Off || factor <= 1e-8 {
@@ -66,7 +68,7 @@ pub fn rollout_weights<R: Real>(
     Ok(factor)
 }
 
-/// The mean that [`BatchNormalize`] asks for, from sums over sequences.
+/// The mean that [`BatchNormalize`] needs, from sums over sequences.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MeanWeight {
     tokens: Sum,
@@ -74,7 +76,6 @@ pub(crate) struct MeanWeight {
 }
 
 impl MeanWeight {
-    #[inline]
     pub(crate) fn add(&mut self, sum: f64, kept: usize, divisor: Divisor) {
         self.tokens.add(sum);
         if kept > 0 {
@@ -92,24 +93,23 @@ impl MeanWeight {
     }
 }
 
-multiversion! {
-    /// Writes the weights, gives their mean.
-    fn weigh<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RolloutConfig, weights: &mut [R]) -> f64 {
-        let mut mean = MeanWeight::default();
-        for row in batch.rows() {
-            let [sum] = if config.level == RolloutLevel::Token {
-                map_row(&row, [input.old_log_probs, input.rollout_log_probs], [&mut *weights], |[old, rollout]| {
-                    let weight = config.bound.apply(config.ratio(config.log_ratio(old, rollout)));
-                    ([weight], [weight.widen()])
-                })
-            } else {
-                let weight = config.bound.apply(R::narrow(config.ratio(config.sequence_log_ratio(&row, input))));
-                map_row(&row, [], [&mut *weights], |[]| ([weight], [weight.widen()]))
-            };
-            mean.add(sum, row.kept(), config.divisor);
-        }
-        mean.value(batch, config)
+/// Writes the weights, returns their mean.
+#[multiversion]
+fn weigh<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RolloutConfig, weights: &mut [R]) -> f64 {
+    let mut mean = MeanWeight::default();
+    for row in batch.rows() {
+        let [sum] = if config.level == RolloutLevel::Token {
+            fold_row(&row, [input.old_log_probs, input.rollout_log_probs], [&mut *weights], |[old, rollout]| {
+                let weight = config.bound.apply(config.ratio(config.log_ratio(old, rollout)));
+                ([weight], [weight.widen()])
+            })
+        } else {
+            let weight = config.bound.apply(R::narrow(config.ratio(config.sequence_log_ratio(&row, input))));
+            fold_row(&row, [], [&mut *weights], |[]| ([weight], [weight.widen()]))
+        };
+        mean.add(sum, row.kept(), config.divisor);
     }
+    mean.value(batch, config)
 }
 
 #[cfg(test)]

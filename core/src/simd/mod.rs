@@ -1,56 +1,34 @@
-//! One source, compiled once for the baseline of the target, once more with AVX2 and once more with AVX-512: another copy changes speed,
-//! never bits, because no copy may fuse or reorder an operation. The only `unsafe` of the crate.
+//! Instruction sets. Most kernels are plain loops under [`multiversion`], which compiles them for the baseline of the target, for AVX2 and
+//! for AVX-512; two places need explicit vectors. A copy changes speed, never bits: none may fuse or reorder an operation. The only
+//! `unsafe` of the crate is here and in what the attribute writes.
 
-#[cfg(not(compact))]
+use core::ops::{Add, Mul, Sub};
+
+use crate::real::Real;
+
 pub(crate) mod recursion;
 pub(crate) mod vocab;
 
-/// Writes a function whose body is also compiled with AVX2 and chosen at run time (x86-64, feature `std`); after `avx512:` with AVX-512
-/// too. That third copy is for the kernels that are timed: it costs every crate that calls the function time to compile.
-///
-/// Everything `#[inline(always)]` that the body calls is inlined into both copies.
-macro_rules! multiversion {
-    (avx512: $(#[$meta:meta])* $vis:vis fn $name:ident<$($g:ident: $bound:path),*>($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block) => {
-        $(#[$meta])*
-        #[allow(unsafe_code, reason = "calling a copy after detecting what it needs")]
-        $vis fn $name<$($g: $bound),*>($($arg: $ty),*) -> $ret {
-            #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "avx2"), avx512))]
-            {
-                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-                unsafe fn avx512<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
-                if $crate::simd::has_avx512() {
-                    // SAFETY: the CPU has what `avx512` requires.
-                    return unsafe { avx512($($arg),*) };
-                }
-            }
-            $crate::simd::multiversion! {
-                fn narrower<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
-            }
-            narrower($($arg),*)
-        }
-    };
-    ($(#[$meta:meta])* $vis:vis fn $name:ident<$($g:ident: $bound:path),*>($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block) => {
-        $(#[$meta])*
-        #[allow(unsafe_code, reason = "calling a copy after detecting what it needs")]
-        $vis fn $name<$($g: $bound),*>($($arg: $ty),*) -> $ret {
-            #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "avx2")))]
-            {
-                // a copy of the source rather than a call: the closures in it are then this copy's own, with its features
-                #[target_feature(enable = "avx2")]
-                unsafe fn avx2<$($g: $bound),*>($($arg: $ty),*) -> $ret $body
-                if std::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the CPU has AVX2, the only requirement of `avx2`.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            $body
-        }
-    };
-}
-pub(crate) use multiversion;
+pub(crate) use tokenwise_macros::multiversion;
 
-/// Whether the CPU has the parts of AVX-512 that the copies are compiled with: those that came together. Never in a build for a
-/// machine that is known to have AVX2 but not AVX-512.
+/// A number, or a vector of numbers that are computed side by side.
+///
+/// There is no constructor here. Those of vector types are `unsafe`, so that a vector exists only where the CPU has its instructions:
+/// whoever holds one may use every operation on it, which is why these are safe.
+pub(crate) trait Pack<R>: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> {
+    /// `x` in every lane of a vector like this one.
+    fn splat(self, x: R) -> Self;
+}
+
+impl<R: Real> Pack<R> for R {
+    #[inline(always)]
+    fn splat(self, x: R) -> Self {
+        x
+    }
+}
+
+/// Whether the CPU has the AVX-512 extensions that the copies are compiled with (those of Skylake-X). False in a build whose baseline
+/// has AVX2 but not AVX-512: whoever chose that baseline knows the machine.
 #[cfg(all(feature = "std", target_arch = "x86_64", avx512))]
 #[inline]
 pub(crate) fn has_avx512() -> bool {

@@ -1,21 +1,22 @@
-//! Up to eight recursions side by side: eight tokens of each of eight sequences at a time, turned so that a vector holds one token of each.
+//! Recursions over up to eight sequences side by side. Blocks of eight tokens by eight sequences are transposed in registers, so that a
+//! vector holds one token of each sequence.
 //!
-//! Only `f32` with AVX2; elsewhere nothing is done here and the caller goes on by itself, with the same bits. A sequence that is done
-//! makes room for the next one, so that lengths need not be alike.
+//! `f32` with AVX2 only; elsewhere this does nothing and the caller's scalar code does everything, with the same bits. A finished
+//! sequence is replaced by the next one, so lengths may differ.
 
 use crate::{
     real::Real,
     recursion::{Cursor, Recursion},
 };
 
-/// Sequences side by side.
+/// Sequences side by side, and tokens per block.
 pub(crate) const SIDE: usize = 8;
 
-/// Finishes a sequence with less than an octet left, if it gets one, and gives the next one.
+/// Callback: finishes the given sequence (fewer than [`SIDE`] tokens left), if any, and returns the next one to start.
 pub(crate) type Replace<'r, R, const OUTS: usize, const STATE: usize> =
     &'r mut dyn FnMut(Option<Cursor<R, STATE>>, &mut [&mut [R]; OUTS]) -> Option<Cursor<R, STATE>>;
 
-/// Works on the sequences that `replace` gives as long as there are two; returns those that are not done.
+/// Runs the sequences that `replace` supplies while there are at least two; returns the unfinished ones.
 #[inline(always)]
 #[allow(unsafe_code, reason = "calling the AVX2 kernel after detecting AVX2")]
 pub(crate) fn side_by_side<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
@@ -38,8 +39,8 @@ where
 }
 
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
-#[allow(unsafe_code, reason = "the instructions for turning a square of eight by eight")]
-#[allow(unused_unsafe, reason = "newer compilers hold some of them for safe")]
+#[allow(unsafe_code, reason = "intrinsics")]
+#[allow(unused_unsafe, reason = "some intrinsics are safe since Rust 1.87")]
 mod avx2 {
     use core::{
         arch::x86_64::*,
@@ -47,22 +48,23 @@ mod avx2 {
     };
 
     use super::{Cursor, Real, Recursion, Replace, SIDE};
-    use crate::recursion::Lanes;
+    use crate::simd::Pack;
 
-    /// Eight times `true`.
+    /// Eight `true` in the bytes of a word.
     const KEPT: u64 = 0x0101_0101_0101_0101;
 
-    /// How many tokens before its turn a number is fetched: so many streams at once are more than the processor follows by itself.
+    /// Prefetch distance in tokens. Explicit, because the hardware prefetcher does not follow this many streams at once.
     const AHEAD: usize = 48;
 
-    /// One number of each of eight sequences.
+    /// One number of each of eight sequences. Exists only where the CPU has AVX2: `octets`, which requires it, makes the first ones.
     #[derive(Clone, Copy)]
     struct Eight(__m256);
 
-    impl<R: Real> Lanes<R> for Eight {
+    impl<R: Real> Pack<R> for Eight {
         #[inline(always)]
-        fn all(x: R) -> Self {
-            // SAFETY: made inside `run` only, which requires AVX2 (as do the other operations); `x` is an `f32` there.
+        fn splat(self, x: R) -> Self {
+            // `x` is an `f32` in `run`
+            // SAFETY: `self` exists, so the CPU has AVX2.
             Self(unsafe { _mm256_set1_ps(x.widen() as f32) })
         }
     }
@@ -73,7 +75,7 @@ mod avx2 {
                 type Output = Self;
                 #[inline(always)]
                 fn $method(self, other: Self) -> Self {
-                    // SAFETY: as in `all`.
+                    // SAFETY: `self` exists, so the CPU has AVX2.
                     Self(unsafe { $instruction(self.0, other.0) })
                 }
             }
@@ -113,11 +115,11 @@ mod avx2 {
                 lanes[count] = *cursor;
                 count += 1;
             }
-            // one alone is as fast without turning
+            // one sequence alone gains nothing
             if count < 2 {
                 return cursors;
             }
-            // towards the end there are fewer than eight: the rest read what the first one reads, and write nothing
+            // near the end there are fewer than eight: the other lanes repeat the first one and are not stored
             for lane in count..SIDE {
                 lanes[lane] = lanes[0];
             }
@@ -133,8 +135,8 @@ mod avx2 {
         }
     }
 
-    /// As many octets as each of the sequences has; nothing, and `false`, if one does not lie within the slices. Only the first `count`
-    /// are written.
+    /// As many blocks of eight tokens as the shortest sequence has. Does nothing and returns `false` if a sequence is not inside the
+    /// slices. Only the first `count` sequences are written.
     ///
     /// # Safety
     ///
@@ -151,7 +153,7 @@ mod avx2 {
     where
         F: Recursion<R, INS, OUTS, STATE>,
     {
-        // loops rather than closures: what the standard library calls is not compiled with AVX2
+        // loops rather than iterator adapters, which are not always compiled with AVX2
         let (mut octets, mut end) = (usize::MAX, [0; SIDE]);
         let mut next = [[R::zero(); SIDE]; STATE];
         for (k, lane) in lanes.iter().enumerate() {
@@ -160,7 +162,7 @@ mod avx2 {
             for (next, &of_lane) in next.iter_mut().zip(&lane.next) {
                 next[k] = of_lane;
             }
-            // all that is read and written below lies within the slices
+            // the bounds check for everything that is read and written below
             let slots = lane.start..end[k];
             let fits = keep.get(slots.clone()).is_some()
                 && inputs.iter().all(|input| input.get(slots.clone()).is_some())
@@ -169,8 +171,8 @@ mod avx2 {
                 return false;
             }
         }
-        // SAFETY: the CPU has AVX2, which is all that the instructions need; `R` is `f32`; every octet lies between the start and the
-        // end of its sequence, which were checked above.
+        // SAFETY: the CPU has AVX2; `R` is `f32`; every block lies between the start and the end of its sequence, which were checked
+        // above.
         unsafe {
             let zero = _mm256_setzero_ps();
             let mut state = [Eight(zero); STATE];
@@ -195,7 +197,7 @@ mod avx2 {
                     }
                 }
                 for column in &mut columns {
-                    *column = turn(*column);
+                    *column = transpose(*column);
                 }
                 if kept_by_all == KEPT {
                     for t in (0..SIDE).rev() {
@@ -210,7 +212,7 @@ mod avx2 {
                         }
                     }
                 } else {
-                    let masks = turn_masks(masks);
+                    let masks = transpose_masks(masks);
                     for t in (0..SIDE).rev() {
                         let mut token = [Eight(zero); INS];
                         for i in 0..INS {
@@ -226,7 +228,7 @@ mod avx2 {
                     }
                 }
                 for o in 0..OUTS {
-                    let result = turn(results[o]);
+                    let result = transpose(results[o]);
                     for k in 0..count {
                         _mm256_storeu_ps(outputs[o].as_mut_ptr().add(end[k]).cast(), result[k]);
                     }
@@ -245,13 +247,13 @@ mod avx2 {
         true
     }
 
-    /// All bits where kept, none where dropped; columns of what came as rows of bytes.
+    /// Expands rows of mask bytes to all-ones or all-zeros lanes, transposed.
     ///
     /// # Safety
     ///
     /// As [`run`].
     #[inline(always)]
-    unsafe fn turn_masks(rows: [u64; SIDE]) -> [__m256; SIDE] {
+    unsafe fn transpose_masks(rows: [u64; SIDE]) -> [__m256; SIDE] {
         // SAFETY: the instructions need AVX2.
         unsafe {
             let mut masks = [_mm256_setzero_ps(); SIDE];
@@ -259,21 +261,21 @@ mod avx2 {
                 let kept = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(row as i64));
                 *mask = _mm256_castsi256_ps(_mm256_cmpgt_epi32(kept, _mm256_setzero_si256()));
             }
-            turn(masks)
+            transpose(masks)
         }
     }
 
-    /// Rows to columns, or back.
+    /// Transposes eight rows of eight; its own inverse.
     ///
     /// # Safety
     ///
     /// As [`run`].
     #[inline(always)]
-    unsafe fn turn(rows: [__m256; SIDE]) -> [__m256; SIDE] {
+    unsafe fn transpose(rows: [__m256; SIDE]) -> [__m256; SIDE] {
         // SAFETY: the instructions need AVX.
         unsafe {
             let [a, b, c, d, e, f, g, h] = rows;
-            // pairs of rows, then fours, then halves: each time what belongs together moves one step closer
+            // interleave pairs of rows, then pairs of pairs, then exchange the 128-bit halves
             let (ab, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
             let (cd, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
             let (ef, ef_high) = (_mm256_unpacklo_ps(e, f), _mm256_unpackhi_ps(e, f));

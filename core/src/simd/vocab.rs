@@ -1,5 +1,5 @@
-//! A block of a vocabulary row with explicit vectors, where the compiler's own come out slower: `f32` with AVX2, AVX-512 or simd128.
-//! The operations and their order are those of `policy::vocab_row`, so the bits are too.
+//! Explicit vectors for one block of a vocabulary row, where they beat the auto-vectorised loop: `f32` with AVX2, AVX-512 or simd128.
+//! The operations and their order are those of the portable code in `policy::vocab_row`, so the bits are the same.
 
 #[cfg(any(all(feature = "std", target_arch = "x86_64"), all(target_arch = "wasm32", target_feature = "simd128")))]
 mod kernels;
@@ -8,24 +8,59 @@ mod wasm;
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod x86;
 
-use crate::policy::vocab_row::BLOCK;
+use crate::reduce::LANES;
 
-/// What will be needed next: an address, and the bytes of a vector there.
+/// Entries per block: few enough that `f32` lanes add only 32 terms each.
+pub(crate) const BLOCK: usize = 32 * LANES;
+
+/// The parts of a vocabulary row that have explicit vectors for some types. Private, a supertrait of [`Real`](crate::Real).
+#[doc(hidden)]
+pub trait VocabBlock: Sized {
+    /// Σ e^{z−m} and Σ e^{z−m} (z − m) of a block in which every `z − m` is at least `NEAR`; `None` if the portable code has to do it.
+    ///
+    /// Memory at `ahead` is prefetched meanwhile.
+    #[inline(always)]
+    fn near_sums(_z: &[Self; BLOCK], _max: Self, _ahead: Ahead) -> Option<[Self; 2]> {
+        None
+    }
+
+    /// The smallest and the largest entry of a block, ignoring NaN; `None` if the portable code has to do it.
+    #[inline(always)]
+    fn range(_z: &[Self; BLOCK]) -> Option<[Self; 2]> {
+        None
+    }
+}
+
+impl VocabBlock for f32 {
+    #[inline(always)]
+    fn near_sums(z: &[Self; BLOCK], max: Self, ahead: Ahead) -> Option<[Self; 2]> {
+        near_sums(z, max, ahead)
+    }
+
+    #[inline(always)]
+    fn range(z: &[Self; BLOCK]) -> Option<[Self; 2]> {
+        range(z)
+    }
+}
+
+/// The compiler's own vectors are as good for `f64`.
+impl VocabBlock for f64 {}
+
+/// What will be read soon: an address, and the distance to the next one to prefetch, in bytes.
 #[derive(Clone, Copy)]
 #[cfg_attr(
     not(any(all(feature = "std", target_arch = "x86_64"), all(target_arch = "wasm32", target_feature = "simd128"))),
-    allow(dead_code, reason = "only vectors written by hand fetch")
+    allow(dead_code, reason = "only explicit vectors prefetch")
 )]
 pub struct Ahead {
     pub(crate) address: *const u8,
     pub(crate) step: usize,
 }
 
-/// Σ e^{z−m} and Σ e^{z−m} (z − m) of a block in which no entry needs care; none where the plain form does. Meanwhile what will be needed
-/// is fetched: a little with every vector, because more at once would have to wait.
+/// Prefetches one address with every vector: the processor has few line-fill buffers, so many requests at once would stall.
 #[inline(always)]
 #[allow(unsafe_code, reason = "calling a kernel after detecting what it needs")]
-pub(crate) fn near_sums(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> Option<[f32; 2]> {
+fn near_sums(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> Option<[f32; 2]> {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
     {
         #[cfg(avx512)]
@@ -39,7 +74,8 @@ pub(crate) fn near_sums(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> Option<[f32
         }
     }
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    return Some(kernels::near::<wasm::Four>(z, max, ahead));
+    // SAFETY: a module that was compiled with simd128 runs only where there is simd128.
+    return Some(unsafe { kernels::near::<wasm::Four>(z, max, ahead) });
     #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
     {
         let _ = (z, max, ahead);
@@ -47,10 +83,9 @@ pub(crate) fn near_sums(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> Option<[f32
     }
 }
 
-/// The least and the largest entry; none where the plain form does. NaN is neither.
 #[inline(always)]
 #[allow(unsafe_code, reason = "calling a kernel after detecting what it needs")]
-pub(crate) fn range_of(z: &[f32; BLOCK]) -> Option<[f32; 2]> {
+fn range(z: &[f32; BLOCK]) -> Option<[f32; 2]> {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
     {
         #[cfg(avx512)]
@@ -64,7 +99,8 @@ pub(crate) fn range_of(z: &[f32; BLOCK]) -> Option<[f32; 2]> {
         }
     }
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    return Some(kernels::range::<wasm::Four>(z));
+    // SAFETY: a module that was compiled with simd128 runs only where there is simd128.
+    return Some(unsafe { kernels::range::<wasm::Four>(z) });
     #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
     {
         let _ = z;
@@ -81,7 +117,7 @@ mod tests {
     fn explicit_vectors_have_the_bits_of_the_plain_form() {
         let mut state = 1_u32;
         let mut logits = [0.0_f32; BLOCK];
-        for round in 0..200 {
+        for round in 0..if cfg!(miri) { 10 } else { 200 } {
             for logit in &mut logits {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 *logit = (state >> 8) as f32 / (1 << 19) as f32 - 16.0;
@@ -92,7 +128,7 @@ mod tests {
                 least = if z < least { z } else { least };
                 largest = if z > largest { z } else { largest };
             }
-            if let Some(range) = range_of(&logits) {
+            if let Some(range) = range(&logits) {
                 assert_eq!(range, [least, largest]);
             }
             let plain = plain_sums(&logits, largest);

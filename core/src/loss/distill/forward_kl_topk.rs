@@ -3,16 +3,16 @@ use crate::{
     error::{check_config, check_len, check_positive, Result},
     layout::Batch,
     loss::Aggregate,
-    math::exp,
+    math::{clamp, exp},
     real::Real,
     reduce::Sum,
-    rollout::{clamp, Extremes},
+    statistics::Extremes,
 };
 
 /// The ids behind the entries of [`forward_kl_topk`], for its overlap metrics only.
 #[derive(Clone, Copy, Debug)]
 pub struct TopKIds<'a> {
-    /// `[tokens, k]`: the teacher's likeliest tokens, those the log-probabilities are of.
+    /// `[tokens, k]`: the teacher's likeliest tokens, to which the log-probabilities belong.
     pub teacher: &'a [u32],
     /// `[tokens, k]`: the student's likeliest tokens.
     pub student: &'a [u32],
@@ -25,20 +25,28 @@ pub struct ForwardKlTopKInput<'a, R> {
     pub log_probs: &'a [R],
     /// `[tokens, k]`: the teacher's; constants.
     pub teacher_log_probs: &'a [R],
-    /// Entries a token.
+    /// Entries per token.
     pub k: usize,
-    /// Without them there are no overlap metrics.
+    /// `None` for no overlap metrics.
     pub ids: Option<TopKIds<'a>>,
+}
+
+impl<'a, R> ForwardKlTopKInput<'a, R> {
+    /// Without ids there are no overlap metrics.
+    pub const fn new(log_probs: &'a [R], teacher_log_probs: &'a [R], k: usize) -> Self {
+        Self { log_probs, teacher_log_probs, k, ids: None }
+    }
 }
 
 /// The bounds of [`forward_kl_topk`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct ForwardKlTopKConfig<'a> {
-    /// Log-probabilities are taken no lower than this, with gradient 0 strictly below; default −10, `None` for no floor.
+    /// Lower bound of the log-probabilities, with gradient 0 strictly below; default −10, `None` for no floor.
     pub log_prob_floor: Option<f64>,
-    /// A token's loss is taken no higher than this, with gradient 0 strictly beyond; default 10, `None` for no bound.
+    /// Upper bound of a token's loss, with gradient 0 strictly above; default 10, `None` for no bound.
     pub max_loss: Option<f64>,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
 
@@ -51,22 +59,26 @@ impl Default for ForwardKlTopKConfig<'_> {
 /// What [`forward_kl_topk`] writes.
 #[derive(Debug)]
 pub struct ForwardKlTopKOutput<'a, R> {
-    /// The loss of each token, within its bounds. Its negative is the advantage where verl feeds it to the clipped surrogate.
+    /// The loss of each token, within its bounds. Negated, it is the advantage that verl passes to the clipped
+    /// surrogate.
     pub losses: &'a mut [R],
     /// `[tokens, k]`: ∂loss/∂log_probs.
     pub grad: &'a mut [R],
 }
 
 /// How far student and teacher agree on which tokens are likeliest.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TopKOverlap {
     /// Mean share of the teacher's likeliest tokens that are among the student's.
     pub ratio: f64,
-    /// Mean over the tokens with such entries of the mean `−p_T (ln p_T − ln p_S)` over these; 0 without any.
+    /// The mean of `−p_T (ln p_T − ln p_S)` over such entries of a token, averaged over the tokens that have any; 0 if
+    /// none has.
     pub token_advantage: f64,
 }
 
 /// What [`forward_kl_topk`] returns. Metrics are over the kept tokens; 0 if there are none.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ForwardKlTopK {
     /// The aggregated loss.
@@ -75,24 +87,25 @@ pub struct ForwardKlTopK {
     pub loss_min: f64,
     /// The largest loss of a token, before `max_loss`.
     pub loss_max: f64,
-    /// Mean, smallest and largest probability that the student gives to the entries together.
+    /// Mean, smallest and largest total probability of a token's entries under the student.
     pub student_mass: [f64; 3],
-    /// Mean, smallest and largest probability that the teacher gives to them.
+    /// The same under the teacher.
     pub teacher_mass: [f64; 3],
-    /// If there were ids.
+    /// `Some` if ids were given.
     pub overlap: Option<TopKOverlap>,
 }
 
-/// Forward KL to the teacher over its likeliest tokens alone, which draws the student to all that the teacher finds likely.
+/// Forward KL to the teacher over its likeliest tokens only: the student learns to cover all that the teacher finds
+/// likely.
 ///
 /// ```text
 /// L_t = clip(Σ_j p_j (ln p_j − s_j), 0, max)        s_j, ln p_j: log-probabilities of student and teacher, ≥ floor
 /// loss = Agg_t L_t        ∂loss/∂s_j = −W_t p_j, 0 where s_j was below the floor or L_t beyond a bound
 /// ```
 ///
-/// The entries do not add up to 1, so the sum can be negative; it then counts 0.
+/// The entries do not add up to 1, so the sum can be negative; it is then taken as 0.
 /// [`topk_log_probs`](crate::policy::topk_log_probs) reads the student's entries from logits,
-/// [`topk_logits_gradient`](crate::policy::topk_logits_gradient) takes the gradient back.
+/// [`topk_logits_gradient`](crate::policy::topk_logits_gradient) propagates the gradient back to the logits.
 ///
 /// **Alignment.** Action-aligned in and out: row `i` is the one that predicted token `i`.
 ///
@@ -103,7 +116,8 @@ pub struct ForwardKlTopK {
 /// [`Error::Overflow`](crate::Error::Overflow) if `tokens × k` does not fit into a machine word; the errors of
 /// [`aggregate`](crate::loss::aggregate).
 ///
-/// **Reference.** verl 0.9.1 `forward_kl_topk` (k 128); masses are taken before the floor. Overlap: arXiv:2604.13016.
+/// **Reference.** verl 0.9.1 `forward_kl_topk` (k 128); total probabilities are taken before the floor. Overlap:
+/// arXiv:2604.13016.
 ///
 /// # Example
 ///
@@ -122,7 +136,7 @@ pub struct ForwardKlTopK {
 /// let output = ForwardKlTopKOutput { losses: &mut losses, grad: &mut grad };
 /// let result = forward_kl_topk(&batch, input, &ForwardKlTopKConfig::default(), output)?;
 /// assert_eq!((result.loss, losses, grad), (0.5, [0.5, 0.0], [-0.5, 0.0]));
-/// assert_eq!(result.overlap, Some(TopKOverlap { ratio: 1.0, token_advantage: -0.5 }));
+/// assert_eq!(result.overlap.map(|overlap| (overlap.ratio, overlap.token_advantage)), Some((1.0, -0.5)));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn forward_kl_topk<R: Real>(
@@ -223,7 +237,7 @@ fn at_least(x: f64, low: f64) -> f64 {
     }
 }
 
-/// Mean, smallest and largest of some numbers.
+/// Mean, smallest and largest number.
 #[derive(Clone, Copy)]
 struct Spread {
     sum: Sum,

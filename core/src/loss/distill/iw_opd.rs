@@ -4,7 +4,7 @@ use crate::{
     loss::Aggregate,
     real::Real,
     reduce::Sum,
-    rollout::Extremes,
+    statistics::Extremes,
 };
 
 /// What [`iw_opd`] reads, all action-aligned.
@@ -18,14 +18,15 @@ pub struct IwOpdInput<'a, R> {
     pub teacher_log_probs: &'a [R],
 }
 
-/// How [`iw_opd`] weighs the beginning of a response.
+/// How [`iw_opd`] weights the beginning of a response.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct IwOpdConfig<'a> {
     /// How much more the first token counts than the last, γ; default 0.5.
     pub gamma: f64,
-    /// The least total of absolute advantages; default 1e-8.
+    /// ε, the lower bound of the total of absolute advantages; default 1e-8.
     pub epsilon: f64,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
 
@@ -36,6 +37,7 @@ impl Default for IwOpdConfig<'_> {
 }
 
 /// What [`iw_opd`] returns. Metrics are over the kept tokens; 0 if there are none.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct IwOpdLoss {
     /// The aggregated loss.
@@ -52,23 +54,25 @@ pub struct IwOpdLoss {
     pub max_weight: f64,
 }
 
-/// On-policy distillation that weighs a token more, the less the teacher has disagreed with what came before it.
+/// On-policy distillation that gives a token more weight the less the teacher disagrees with the tokens before it.
 ///
 /// ```text
 /// a_t = log π_teacher,t − log π_old,t        w_t = 1 + γ (1 − Σ_{u < t} |a_u| / max(Σ_u |a_u|, ε))
 /// loss = −Agg_t w_t a_t log π_t              ∂loss/∂log π_t = −W_t w_t a_t
 /// ```
 ///
-/// γ = 0 gives [`opd_loss`](super::opd_loss) by the route `Reinforce` with the advantage of the policy that sampled.
+/// γ = 0 gives [`opd_loss`](super::opd_loss) with the route `Reinforce` and the advantage of the policy that sampled.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read, add nothing to a prefix, and get gradient 0.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if γ is
-/// negative or ε not positive; the errors of [`aggregate`](crate::loss::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if γ is negative or ε not positive; the errors of
+/// [`aggregate`](crate::loss::aggregate).
 ///
-/// **Reference.** TRL 1.16 `iw_opd`, with the token mean; it refuses a batch in which the teacher has not scored a kept token.
+/// **Reference.** TRL 1.16 `iw_opd`, with the token mean; it rejects a batch in which the teacher has not scored a kept
+/// token.
 ///
 /// # Example
 ///

@@ -8,16 +8,20 @@ use crate::{
     reduce::Sum,
 };
 
-/// What [`mixed_kl_topk`] takes the student's probability outside the teacher's entries for. The teacher's entries are
-/// scaled to add up to 1 in either case.
+/// How [`mixed_kl_topk`] treats the student's probability outside the teacher's entries. The teacher's entries are
+/// scaled to sum to 1 in either case.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum OutsideTopK {
-    /// Nothing: the student's entries are scaled to add up to 1. NeMo-RL without `zero_outside_topk`.
+    /// Ignored: the student's entries are scaled to sum to 1. NeMo-RL without `zero_outside_topk`.
     #[default]
     Renormalize,
-    /// A mistake: the teacher's log-probability is this there, finite. NeMo-RL with `zero_outside_topk`: −100.
+    /// Penalised: the teacher's log-probability there is this finite number. NeMo-RL with `zero_outside_topk`: −100.
     LogProb(f64),
 }
+
+#[cfg(feature = "serde")]
+crate::spelling::nullable! { OutsideTopK { Renormalize, LogProb(f64) } }
 
 /// What [`mixed_kl_topk`] reads.
 #[derive(Clone, Copy, Debug)]
@@ -26,20 +30,21 @@ pub struct MixedKlInput<'a, R> {
     pub log_probs: &'a [R],
     /// `[tokens, k]`: the teacher's log-probabilities or logits of these; constants.
     pub teacher_log_probs: &'a [R],
-    /// Entries a token.
+    /// Entries per token.
     pub k: usize,
     /// One per token: the entropy of the student over the whole vocabulary; read with [`OutsideTopK::LogProb`] only.
     pub entropies: &'a [R],
 }
 
-/// How [`mixed_kl_topk`] mixes.
+/// The mixture of [`mixed_kl_topk`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct MixedKlConfig<'a> {
     /// The share w of forward KL, in `[0, 1]`: 1 forward alone, 0 reverse alone; default 0.5.
     pub forward: f64,
     /// Default [`OutsideTopK::Renormalize`].
     pub outside: OutsideTopK,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
 
@@ -62,11 +67,12 @@ pub struct MixedKlOutput<'a, R> {
 ///
 /// ```text
 /// L_t = w Σ_j q_j (ln q_j − s_j) + (1 − w) (Σ_j p_j (s_j − ln q_j) + R_t)        p = e^s, Σ_j q_j = 1
-/// LogProb(c): R_t = (−H_t − Σ_j p_j s_j) − c (1 − Σ_j p_j)      ∂L/∂s_j = −w q_j + (1 − w) p_j (c − ln q_j)      ∂L/∂H = w − 1
-/// Renormalize: R_t = 0, Σ_j p_j = 1                             ∂L/∂s_j = w (p_j − q_j) + (1 − w) p_j (s_j − ln q_j − KL)
+/// LogProb(c): R_t = (−H_t − Σ_j p_j s_j) − c (1 − Σ_j p_j)
+///             ∂L/∂s_j = −w q_j + (1 − w) p_j (c − ln q_j)      ∂L/∂H = w − 1
+/// Renormalize: R_t = 0, Σ_j p_j = 1      ∂L/∂s_j = w (p_j − q_j) + (1 − w) p_j (s_j − ln q_j − KL)
 /// ```
 ///
-/// R is what the student's other tokens add to the reverse KL if the teacher's log-probability is c there.
+/// R is the contribution of the student's other tokens to the reverse KL if the teacher's log-probability there is c.
 ///
 /// **Alignment.** Action-aligned in and out: row `i` is the one that predicted token `i`.
 ///
@@ -136,7 +142,7 @@ pub fn mixed_kl_topk<R: Real>(
     Ok(loss.value())
 }
 
-/// The loss of one token and its derivative by the entropy; writes the gradient times a weight.
+/// The loss of one token and its derivative with respect to the entropy; writes the gradient times a weight.
 fn token<R: Real>(s: &[R], q: &[R], entropy: R, config: &MixedKlConfig<'_>, weight: f64, grad: &mut [R]) -> (f64, f64) {
     let (forward, reverse) = (config.forward, 1.0 - config.forward);
     let of_q = log_sum(q);
@@ -145,7 +151,7 @@ fn token<R: Real>(s: &[R], q: &[R], entropy: R, config: &MixedKlConfig<'_>, weig
     let ahead = sum(s, q, |s, q| weighted(exp(ln_q(q)), ln_q(q) - ln_p(s)));
     let back = sum(s, q, |s, q| weighted(exp(ln_p(s)), ln_p(s) - ln_q(q)));
     let (rest, by_entropy) = match config.outside {
-        // forward KL alone asks for no entropy
+        // forward KL alone does not need the entropy
         OutsideTopK::LogProb(c) if reverse != 0.0 => {
             let inside = sum(s, s, |s, _| weighted(exp(s), s));
             let outside = 1.0 - sum(s, s, |s, _| exp(s));
@@ -153,7 +159,7 @@ fn token<R: Real>(s: &[R], q: &[R], entropy: R, config: &MixedKlConfig<'_>, weig
         }
         _ => (0.0, 0.0),
     };
-    // a share of 0 leaves out even what is not finite
+    // a share of 0 drops its term even if that is not finite
     let value = weighted(forward, ahead) + weighted(reverse, back + rest);
     for ((grad, s), q) in grad.iter_mut().zip(s).zip(q) {
         let (ln_p, ln_q) = (ln_p(s.widen()), ln_q(q.widen()));

@@ -1,4 +1,4 @@
-//! Losses that draw a student to a teacher, token by token.
+//! Distillation losses, which train a student towards a teacher token by token.
 
 mod forward_kl_topk;
 mod generalized_jsd;

@@ -4,17 +4,17 @@ use crate::{
     layout::Batch,
     loss::{
         aggregate::Plan,
+        policy::{check_bound, weighed, Token, TokenLoss},
         ppo_clip::Clipping,
         reinforce::Plain,
-        surrogate::{check_bound, Surrogate},
-        token::{weighed, Token, TokenLoss},
+        surrogate::Surrogate,
         Aggregate, Clip, DualClip,
     },
+    math::clamp,
     real::Real,
     reduce::{fold_row, Sum},
-    rollout::{clamp, Extremes},
     simd::multiversion,
-    statistics::Divisor,
+    statistics::{Divisor, Extremes},
 };
 
 /// What [`opd_loss`] reads, all action-aligned.
@@ -22,18 +22,27 @@ use crate::{
 pub struct OpdLossInput<'a, R> {
     /// Log-probabilities of the student; the gradient is taken with respect to these.
     pub log_probs: &'a [R],
-    /// Log-probabilities of the policy that sampled; constants. The student's own where there is no older one.
+    /// Log-probabilities of the policy that sampled; constants. The student's own if there is no older policy.
     pub old_log_probs: &'a [R],
     /// Log-probabilities of the same tokens under the teacher; constants.
     pub teacher_log_probs: &'a [R],
-    /// A weight for each token's loss, such as a rollout correction; constants. `None` weighs every token 1.
+    /// A weight for each token's loss, such as a rollout correction; constants. `None` gives weight 1.
     pub weights: Option<&'a [R]>,
 }
 
+impl<'a, R> OpdLossInput<'a, R> {
+    /// Every token has weight 1.
+    pub const fn new(log_probs: &'a [R], old_log_probs: &'a [R], teacher_log_probs: &'a [R]) -> Self {
+        Self { log_probs, old_log_probs, teacher_log_probs, weights: None }
+    }
+}
+
 /// How the distance to the teacher becomes a gradient.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OpdRoute {
-    /// Its negative is an advantage, fed to the clipped surrogate. verl 0.9.1 `use_policy_gradient`.
+    /// The negated distance is the advantage of the clipped surrogate. verl 0.9.1 `use_policy_gradient`.
     #[default]
     Clipped,
     /// The same without a clip, `−ρ A`. AReaL (2026-05) without a reward.
@@ -41,16 +50,17 @@ pub enum OpdRoute {
     /// The same without a ratio, `−A log π`. TRL 1.16 `sampled_token`, whose cap on importance weights is that of
     /// [`rollout_weights`](crate::rollout::rollout_weights) with `Truncate`.
     Reinforce,
-    /// It is the loss. verl 0.9.1 without `use_policy_gradient`.
+    /// The distance itself is the loss. verl 0.9.1 without `use_policy_gradient`.
     Supervised,
 }
 
-/// How [`opd_loss`] measures the distance and what it does with it.
+/// How [`opd_loss`] measures the distance and turns it into a loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct OpdLossConfig<'a> {
     /// The estimate; default K1, unbounded.
     pub kl: KlConfig,
-    /// Estimates are taken within ± this, with gradient 0 strictly beyond; default 10 (verl), `None` for no bound.
+    /// Estimates are bounded to ± this, with gradient 0 strictly beyond; default 10 (verl), `None` for no bound.
     pub max_loss: Option<f64>,
     /// Default [`OpdRoute::Clipped`].
     pub route: OpdRoute,
@@ -60,13 +70,13 @@ pub struct OpdLossConfig<'a> {
     pub clip_low: f64,
     /// ε⁺ of the clipped route; default 0.2.
     pub clip_high: f64,
-    /// Of the clipped route; default [`DualClip::Off`].
+    /// Second bound of the clipped route; default [`DualClip::Off`].
     pub dual_clip: DualClip,
     /// Log-ratios are bounded to ±this, with gradient 0 strictly beyond; default 20.
     pub log_ratio_bound: Option<f64>,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
-    /// What the means of the clip metrics divide by; default the exact count.
+    /// Divisor of the means of the clip metrics; default the exact count.
     pub divisor: Divisor,
 }
 
@@ -88,13 +98,14 @@ impl Default for OpdLossConfig<'_> {
 }
 
 /// What [`opd_loss`] returns. Metrics are over the kept tokens; 0 if there are none.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OpdLoss {
     /// The aggregated loss.
     pub loss: f64,
-    /// As in [`PolicyLoss`](crate::loss::PolicyLoss); 0 but for the clipped route.
+    /// As in [`PolicyLoss`](crate::loss::PolicyLoss); 0 except on the clipped route.
     pub clip_fraction: f64,
-    /// As in [`PolicyLoss`](crate::loss::PolicyLoss); 0 but for the clipped route.
+    /// As in [`PolicyLoss`](crate::loss::PolicyLoss); 0 except on the clipped route.
     pub clip_fraction_lower: f64,
     /// Mean of `log π_old − log π`.
     pub kl: f64,
@@ -110,24 +121,25 @@ pub struct OpdLoss {
 ///
 /// ```text
 /// L_t = clip(kl(log π_t − log π_teacher,t), ±max)        A_t = −L_t, a constant
-/// Clipped: ppo(ρ_t, A_t)      Surrogate: −ρ_t A_t      Reinforce: −A_t log π_t      Supervised: L_t      loss = c · Agg_t
+/// Clipped: ppo(ρ_t, A_t)     Surrogate: −ρ_t A_t     Reinforce: −A_t log π_t     Supervised: L_t     loss = c · Agg_t
 /// ```
 ///
 /// Writes ∂loss/∂log_probs into `grad`. With K1 the advantage is that of
-/// [`opd_advantage`](crate::advantage::opd_advantage), taken at the policy of now. Supervised K1 is refused: its gradient would
-/// not depend on the teacher.
+/// [`opd_advantage`](crate::advantage::opd_advantage), evaluated at the current policy. Supervised K1 is rejected: its
+/// gradient would not depend on the teacher.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get gradient 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if the
-/// estimator is K1 with its own gradient and the route supervised, a bound not positive, a clip width negative, the dual clip not
-/// above 1 or the coefficient not finite; the errors of [`aggregate`](crate::loss::aggregate).
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if the estimator is K1 with its own gradient and the route supervised, a
+/// bound not positive, a clip width negative, the dual clip not above 1 or the coefficient not finite; the errors of
+/// [`aggregate`](crate::loss::aggregate).
 ///
-/// **Reference.** verl 0.9.1 `distillation_loss` with its estimators (K3 by default; `KlBounds::K3Only`, `NegativeOnly(3.0)`,
-/// [`Divisor::CountPlusEpsilon`]); it refuses the name `k1` alone and lets the same estimate pass as `kl`. Thinking Machines 2025,
-/// "On-Policy Distillation". The routes name the others.
+/// **Reference.** verl 0.9.1 `distillation_loss` with its estimators (K3 by default; `KlBounds::K3Only`,
+/// `NegativeOnly(3.0)`, [`Divisor::CountPlusEpsilon`]); it rejects only the name `k1` and accepts the same estimate as
+/// `kl`. Thinking Machines 2025, "On-Policy Distillation". For the other frameworks see [`OpdRoute`].
 ///
 /// # Example
 ///
@@ -136,12 +148,11 @@ pub struct OpdLoss {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-1.0, f64::NAN, -1.0];
-/// let input = OpdLossInput {
-///     log_probs: &log_probs,
-///     old_log_probs: &log_probs,
-///     teacher_log_probs: &[-0.5, f64::NAN, -2.0],
-///     weights: None,
-/// };
+/// let input = OpdLossInput::new(
+///     &log_probs,
+///     &log_probs,
+///     &[-0.5, f64::NAN, -2.0],
+/// );
 /// let mut grad = [9.0; 3];
 /// let result = opd_loss(&batch, input, &OpdLossConfig::default(), &mut grad)?;
 /// assert_eq!(result.loss, 0.25);                 // −(0.5 − 1) / 2
@@ -213,7 +224,7 @@ struct Formula<R> {
 
 impl<R: Real> Formula<R> {
     /// The loss of a token, and its estimate before the bound.
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn token(&self, new: R, old: R, teacher: R) -> (Token<R>, R) {
         let d = new - teacher;
         let estimate = kl_value(&self.kl, d);
@@ -232,32 +243,35 @@ impl<R: Real> Formula<R> {
     }
 }
 
-multiversion! {
-    fn walk<R: Real>(
-        batch: &Batch<'_>, input: OpdLossInput<'_, R>, formula: &Formula<R>, plan: &Plan<'_>, grad: &mut [R],
-    ) -> [f64; 5] {
-        let mut totals = [Sum::default(); 5];
-        let [new, old, teacher] = [input.log_probs, input.old_log_probs, input.teacher_log_probs];
-        for (row, weight) in plan.rows(batch) {
-            let w = R::narrow(weight);
-            let term = |new: R, old: R, teacher: R, omega: R| {
-                let (token, estimate) = formula.token(new, old, teacher);
-                let (grad, [loss, held, held_below, kl]) = weighed(token, omega, w);
-                (grad, [loss, held, held_below, kl, estimate.abs()])
-            };
-            let mut parts = match input.weights {
-                None => fold_row(&row, [new, old, teacher], [&mut *grad], |[new, old, teacher]| {
-                    term(new, old, teacher, R::one())
-                }),
-                Some(weights) => fold_row(&row, [new, old, teacher, weights], [&mut *grad], |[new, old, teacher, omega]| {
-                    term(new, old, teacher, omega)
-                }),
-            };
-            parts[0] *= weight;
-            Sum::add_each(&mut totals, &parts);
-        }
-        Sum::values(&totals)
+#[multiversion]
+fn walk<R: Real>(
+    batch: &Batch<'_>,
+    input: OpdLossInput<'_, R>,
+    formula: &Formula<R>,
+    plan: &Plan<'_>,
+    grad: &mut [R],
+) -> [f64; 5] {
+    let mut totals = [Sum::default(); 5];
+    let [new, old, teacher] = [input.log_probs, input.old_log_probs, input.teacher_log_probs];
+    for (row, weight) in plan.rows(batch) {
+        let w = R::narrow(weight);
+        let term = |new: R, old: R, teacher: R, omega: R| {
+            let (token, estimate) = formula.token(new, old, teacher);
+            let (grad, [loss, held, held_below, kl]) = weighed(token, omega, w);
+            (grad, [loss, held, held_below, kl, estimate.abs()])
+        };
+        let mut parts = match input.weights {
+            None => fold_row(&row, [new, old, teacher], [&mut *grad], |[new, old, teacher]| {
+                term(new, old, teacher, R::one())
+            }),
+            Some(weights) => fold_row(&row, [new, old, teacher, weights], [&mut *grad], |[new, old, teacher, omega]| {
+                term(new, old, teacher, omega)
+            }),
+        };
+        parts[0] *= weight;
+        Sum::add_each(&mut totals, &parts);
     }
+    Sum::values(&totals)
 }
 
 #[cfg(test)]
@@ -268,8 +282,7 @@ mod tests {
     #[test]
     fn a_supervised_k1_is_refused_unless_its_gradient_knows_the_teacher() {
         let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
-        let input =
-            OpdLossInput { log_probs: &[-1.0], old_log_probs: &[-1.0], teacher_log_probs: &[-1.5], weights: None };
+        let input = OpdLossInput::new(&[-1.0], &[-1.0], &[-1.5]);
         let config = OpdLossConfig { route: OpdRoute::Supervised, ..Default::default() };
         let mut grad = [9.0];
         let must_be = "other than K1 for a supervised loss";

@@ -1,4 +1,4 @@
-//! What the losses over a few entries a token share. Rows are short, so all of it is computed in `f64`.
+//! Shared by the losses over a few entries per token. Rows are short, so everything is computed in `f64`.
 
 use crate::{
     error::{check_config, check_len, checked_size, Result},
@@ -8,7 +8,7 @@ use crate::{
     reduce::Sum,
 };
 
-/// The size of slices with `k` entries a token.
+/// The length of slices with `k` entries per token.
 pub(super) fn check_k(batch: &Batch<'_>, k: usize) -> Result<usize> {
     check_config("k", "at least 1", k as f64, k > 0)?;
     checked_size("tokens × k", batch.tokens(), k)
@@ -32,16 +32,16 @@ pub(super) fn sum<R: Real>(student: &[R], teacher: &[R], term: impl Fn(f64, f64)
     sum.value()
 }
 
-/// ln Σ e^x of a row; −inf for one without any probability.
+/// ln Σ e^x of a row; −inf for a row of zero probability.
 pub(super) fn log_sum<R: Real>(row: &[R]) -> f64 {
     let max = row.iter().fold(f64::NEG_INFINITY, |max, x| if x.widen() > max { x.widen() } else { max });
-    // without a finite maximum the differences would be NaN, and NaN entries must stay
+    // without a finite maximum the differences would be NaN; NaN entries must stay NaN
     let max = if max.is_finite() { max } else { 0.0 };
     max + ln(sum(row, row, |x, _| exp(x - max)))
 }
 
 /// `p · x`, where `0 · ±inf` is 0.
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 pub(super) fn weighted<R: Real>(p: R, x: R) -> R {
     if p == R::zero() {
         R::zero()
@@ -50,10 +50,11 @@ pub(super) fn weighted<R: Real>(p: R, x: R) -> R {
     }
 }
 
-/// One entry's part of the generalized Jensen–Shannon divergence, and its derivative by the student's log-probability.
+/// One entry's term of the generalized Jensen–Shannon divergence, and its derivative with respect to the student's
+/// log-probability.
 ///
-/// `log_ratio` is ln p − ln q, of the student to the teacher; β is 0 and 1 at the two KL divergences.
-#[cfg_attr(not(compact), inline(always))]
+/// `log_ratio` is ln p − ln q, student minus teacher; β = 0 and β = 1 are the two KL divergences.
+#[inline(always)]
 pub(super) fn jsd_entry<R: Real>(p: R, q: R, log_ratio: R, beta: R) -> (R, R) {
     if beta == R::zero() {
         return (weighted(q, -log_ratio), -q);

@@ -8,38 +8,48 @@ use crate::{
     reduce::Sum,
 };
 
-/// What is done about the probability outside the entries.
+/// How the probability outside the entries is treated.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TopKRest {
-    /// One more entry holds it: `1 − Σ p`, and no less than `1 − e^{−1e-7}`, with gradient 0 below. TRL 1.16 `add_tail`.
+    /// As one more entry: `1 − Σ p`, at least `1 − e^{−1e-7}`, with gradient 0 below. TRL 1.16 `add_tail`.
     #[default]
     Tail,
-    /// The entries are scaled to add up to 1. TRL 1.16 without `add_tail`.
+    /// Ignored: the entries are scaled to sum to 1. TRL 1.16 without `add_tail`.
     Renormalize,
 }
 
 /// What [`topk_jsd`] reads.
 #[derive(Clone, Copy, Debug)]
 pub struct TopKInput<'a, R> {
-    /// `[tokens, k]`, row-major: the student's log-probabilities of some tokens; the gradient is taken with respect to these.
-    /// −inf in both rows stands for no entry, so that rows may differ in number.
+    /// `[tokens, k]`, row-major: the student's log-probabilities of some tokens; the gradient is taken with respect to
+    /// these. −inf in both rows marks an absent entry, so that tokens may have different numbers of entries.
     pub log_probs: &'a [R],
-    /// `[tokens, k]`: the teacher's of the same tokens; constants.
+    /// `[tokens, k]`: the teacher's log-probabilities of the same tokens; constants.
     pub teacher_log_probs: &'a [R],
-    /// Entries a token.
+    /// Entries per token.
     pub k: usize,
-    /// A weight for each token's loss, such as a capped importance weight; constants. `None` weighs every token 1.
+    /// A weight for each token's loss, such as a capped importance weight; constants. `None` gives weight 1.
     pub weights: Option<&'a [R]>,
 }
 
-/// How [`topk_jsd`] compares the two.
+impl<'a, R> TopKInput<'a, R> {
+    /// Every token has weight 1.
+    pub const fn new(log_probs: &'a [R], teacher_log_probs: &'a [R], k: usize) -> Self {
+        Self { log_probs, teacher_log_probs, k, weights: None }
+    }
+}
+
+/// How [`topk_jsd`] compares student and teacher.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct TopKJsdConfig<'a> {
     /// 0 forward KL, 1 reverse KL, between them the mixture; default 0.5.
     pub beta: f64,
     /// Default [`TopKRest::Tail`].
     pub rest: TopKRest,
-    /// How tokens become one number; default their mean.
+    /// How token losses are aggregated; default the token mean.
     pub aggregate: Aggregate<'a>,
 }
 
@@ -49,30 +59,33 @@ impl Default for TopKJsdConfig<'_> {
     }
 }
 
-/// The least probability of the rest, −expm1(−1e-7).
+/// The lower bound of the probability outside the entries, −expm1(−1e-7).
 const LEAST: f64 = 9.999_999_500_000_017e-8;
 
 /// [`generalized_jsd`](super::generalized_jsd) over a few tokens instead of the vocabulary. Returns the loss.
 ///
 /// ```text
 /// Tail: p_rest = 1 − Σ_j p_j is one more entry        Renormalize: p_j / Σ_i p_i
-/// loss = Agg_t Σ_j D_j                                ∂loss/∂s_j = W_t (D'_j − p_j D'_rest / p_rest), W_t (D'_j − p_j Σ_i D'_i)
+/// loss = Agg_t Σ_j D_j
+/// ∂loss/∂s_j = W_t (D'_j − p_j D'_rest / p_rest), W_t (D'_j − p_j Σ_i D'_i)
 /// ```
 ///
-/// with `D_j` the entry's part of the divergence and `D'_j` its derivative by the entry's log-probability, which is written
-/// into `grad`. [`topk_log_probs`](crate::policy::topk_log_probs) and
-/// [`topk_logits_gradient`](crate::policy::topk_logits_gradient) lead from logits and back.
+/// with `D_j` the entry's term of the divergence and `D'_j` its derivative with respect to the entry's log-probability.
+/// The gradient is written into `grad`. [`topk_log_probs`](crate::policy::topk_log_probs) and
+/// [`topk_logits_gradient`](crate::policy::topk_logits_gradient) convert between logits and entries, forward and
+/// backward.
 ///
 /// **Alignment.** Action-aligned in and out: row `i` is the one that predicted token `i`.
 ///
 /// **Mask.** Rows of dropped slots are never read and get 0.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch` and `k`;
-/// [`Error::Config`](crate::Error::Config) if `k` is 0 or β outside `[0, 1]`; [`Error::Overflow`](crate::Error::Overflow) if
-/// `tokens × k` does not fit into a machine word; the errors of [`aggregate`](crate::loss::aggregate).
+/// [`Error::Config`](crate::Error::Config) if `k` is 0 or β outside `[0, 1]`;
+/// [`Error::Overflow`](crate::Error::Overflow) if `tokens × k` does not fit into a machine word; the errors of
+/// [`aggregate`](crate::loss::aggregate).
 ///
-/// **Reference.** TRL 1.16 `compute_topk_self_distillation_loss` (SDFT, SDPO: the student's top k) and `generalized_jsd_loss` with
-/// `top_k` (the teacher's, the student's, or both). Its `distillation_is_clip` is
+/// **Reference.** TRL 1.16 `compute_topk_self_distillation_loss` (SDFT, SDPO: the student's top k) and
+/// `generalized_jsd_loss` with `top_k` (the teacher's, the student's, or both). Its `distillation_is_clip` is
 /// [`rollout_weights`](crate::rollout::rollout_weights) with `Truncate` and a log bound of 20, as `weights`.
 ///
 /// # Example
@@ -81,17 +94,15 @@ const LEAST: f64 = 9.999_999_500_000_017e-8;
 /// use tokenwise::{loss::*, math, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 2)?, Mask::new(&[true, false]))?;
-/// let input = TopKInput {
-///     log_probs: &[math::ln(0.25), f64::NAN],
-///     teacher_log_probs: &[math::ln(0.5), f64::NAN],
-///     k: 1,
-///     weights: None,
-/// };
+/// let log_probs = [math::ln(0.25), f64::NAN];
+/// let teacher_log_probs = [math::ln(0.5), f64::NAN];
+/// let input = TopKInput::new(&log_probs, &teacher_log_probs, 1);
 /// let mut grad = [9.0; 2];
 /// let config = TopKJsdConfig { beta: 0.0, ..Default::default() };
 /// let loss = topk_jsd(&batch, input, &config, &mut grad)?;
-/// assert!((loss - 0.5 * math::ln(4.0 / 3.0)).abs() < 1e-15);      // ½ ln 2 + ½ ln ⅔
-/// assert!((grad[0] + 1.0 / 3.0).abs() < 1e-15 && grad[1] == 0.0); // −½ + ¼ · ½ / ¾
+/// approx::assert_abs_diff_eq!(loss, 0.5 * math::ln(4.0 / 3.0), epsilon = 1e-15); // ½ ln 2 + ½ ln ⅔
+/// approx::assert_abs_diff_eq!(grad[0], -1.0 / 3.0, epsilon = 1e-15);              // −½ + ¼ · ½ / ¾
+/// assert_eq!(grad[1], 0.0);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn topk_jsd<R: Real>(
@@ -130,7 +141,7 @@ pub fn topk_jsd<R: Real>(
 
 /// The divergence of one token; writes its gradient times a weight.
 fn divergence<R: Real>(s: &[R], t: &[R], config: &TopKJsdConfig<'_>, weight: f64, grad: &mut [R]) -> f64 {
-    // the logs of what the rows are scaled by
+    // the log of the normaliser of each row
     let (of_s, of_t) = match config.rest {
         TopKRest::Tail => (0.0, 0.0),
         TopKRest::Renormalize => (log_sum(s), log_sum(t)),
@@ -139,7 +150,7 @@ fn divergence<R: Real>(s: &[R], t: &[R], config: &TopKJsdConfig<'_>, weight: f64
         let (s, t) = (s - of_s, t - of_t);
         jsd_entry(exp(s), exp(t), s - t, config.beta)
     };
-    // −inf in both rows makes the ratio NaN, yet it is no entry
+    // −inf in both rows marks an absent entry, whose ratio would be NaN
     let absent = |s: f64, t: f64| (s == f64::NEG_INFINITY) & (t == f64::NEG_INFINITY);
     let part = |s: f64, t: f64| if absent(s, t) { (0.0, 0.0) } else { entry(s, t) };
     let (rest, pull) = match config.rest {

@@ -1,20 +1,25 @@
-use super::{check_optional, tally, Lengths, OpenRlhfMetrics, Weighing};
+use super::{
+    summary::{check_optional, tally, Weighing},
+    Lengths, OpenRlhfMetrics,
+};
 use crate::{
     divergence::{kl_value, KlBounds, KlConfig},
-    error::{check_len, refused, Error, Result},
-    groups::Groups,
+    error::{check_len, Error, Result},
+    groups::{group_scratch_len, Groups},
     layout::Batch,
     loss::{Aggregate, PolicyLoss, ValueLoss},
     math::sqrt,
     real::Real,
-    reduce::{map_row, row_total, Sum},
-    rollout::{count, GateReport},
+    reduce::{count, fold_row, row_total, Sum},
+    rollout::GateReport,
     simd::multiversion,
     statistics::{Divisor, Moments, Spread},
 };
 
-/// Where the KL to the reference goes, and so how it is averaged.
+/// Where the KL to the reference is used, which decides how it is averaged.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum KlUse {
     /// Into the reward: the mean over sequences of their means.
     #[default]
@@ -23,14 +28,15 @@ pub enum KlUse {
     Loss,
 }
 
-/// What [`openrlhf_metrics`] reads. Leave out what there is not: its keys are then left out too.
+/// What [`openrlhf_metrics`] reads. Fields that are `None` leave out their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenRlhfInput<'a, R> {
-    /// Log-probabilities of the policy, action-aligned: the trained one for a KL in the loss, the old one for a KL in the reward.
+    /// Log-probabilities of the policy, action-aligned: the trained one for a KL in the loss, the old one for a KL in
+    /// the reward.
     pub log_probs: Option<&'a [R]>,
     /// Those of the reference.
     pub ref_log_probs: Option<&'a [R]>,
-    /// The entropy beside the trained policy's.
+    /// The entropies of the trained policy.
     pub entropies: Option<&'a [R]>,
     /// The shaped rewards, action-aligned.
     pub rewards: Option<&'a [R]>,
@@ -38,11 +44,11 @@ pub struct OpenRlhfInput<'a, R> {
     pub predictions: Option<&'a [R]>,
     /// The scores, one per sequence.
     pub scores: Option<&'a [R]>,
-    /// Which sequences answer the same prompt; leave out where each has its own.
+    /// Which sequences answer the same prompt; `None` if each has its own.
     pub groups: Option<Groups<'a>>,
-    /// Tokens of prompt and response together, and from how many on a sequence counts as cut.
+    /// Tokens of prompt and response together, and the length from which on a sequence counts as truncated.
     pub total_lengths: Option<Lengths<'a>>,
-    /// Which responses the sampler cut.
+    /// Which responses the sampler truncated.
     pub truncated: Option<&'a [bool]>,
     /// What the policy loss returned.
     pub policy_loss: Option<PolicyLoss>,
@@ -53,7 +59,7 @@ pub struct OpenRlhfInput<'a, R> {
 }
 
 impl<R> Default for OpenRlhfInput<'_, R> {
-    /// Nothing.
+    /// Every field `None`.
     fn default() -> Self {
         Self {
             log_probs: None,
@@ -74,13 +80,22 @@ impl<R> Default for OpenRlhfInput<'_, R> {
 
 /// The conventions of [`openrlhf_metrics`]; by default those of OpenRLHF 0.11.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct OpenRlhfConfig<'a> {
-    /// How entropies, and the KL of a loss, become one number; default their mean over tokens.
+    /// How entropies and the KL of a loss are aggregated; default the token mean.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_aggregate"))]
     pub aggregate: Aggregate<'a>,
     /// The estimate; default k1, bounded.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_kl"))]
     pub kl: KlConfig,
     /// Default the reward.
     pub kl_use: KlUse,
+}
+
+#[cfg(feature = "serde")]
+crate::spelling::over_default! {
+    read_aggregate: OpenRlhfConfig.aggregate as Aggregate<'static>,
+    read_kl: OpenRlhfConfig.kl as KlConfig,
 }
 
 impl Default for OpenRlhfConfig<'_> {
@@ -93,29 +108,37 @@ impl Default for OpenRlhfConfig<'_> {
     }
 }
 
-/// All that OpenRLHF logs about the tokens of a batch, under its keys.
+/// Entries of the scratch of [`openrlhf_metrics`]: one per group, none without groups.
+pub fn openrlhf_scratch_len<R>(input: &OpenRlhfInput<'_, R>) -> usize {
+    input.groups.map_or(0, |groups| group_scratch_len(&groups))
+}
+
+/// Everything that OpenRLHF logs about the tokens of a batch, under its keys.
 ///
 /// ```text
-/// kl, logprobs_diff = mean_i mean_t (KlUse::Reward), or Agg_t and mean over tokens (KlUse::Loss)      entropy_loss = Agg_t H
+/// kl, logprobs_diff = mean_i mean_t (KlUse::Reward), or Agg_t and mean over tokens (KlUse::Loss)
+/// entropy_loss = Agg_t H
 /// reward = mean_i s_i      return = mean_i Σ_t r_t      group_reward_std = mean_i std_{j of i's prompt} s_j (n − 1)
-/// response_length = mean_i (last kept − first kept + 1)      response_clip_ratio = share of length ≥ limit      values = mean_t v
+/// response_length = mean_i (last kept − first kept + 1)      response_clip_ratio = share of length ≥ limit
+/// values = mean_t v
 /// ```
 ///
-/// A mean of nothing is NaN, also that of a sequence without kept tokens, and so then the mean over sequences.
+/// An empty mean is NaN, including that of a sequence without kept tokens; the mean over sequences is then NaN too.
 ///
-/// Not here: `actor_lr`, `actor_grad_norm`, `critic_lr`, `critic_grad_norm` (the optimiser), `timing/*` (clocks),
-/// `dynamic_filtering_pass_rate` (of batches that were never made), `generated_samples` (text), `eval_*` (other data). OpenRLHF joins
-/// micro-batches by their tokens where a key is a mean over tokens, by their sequences where it is one over sequences.
+/// Not included: `actor_lr`, `actor_grad_norm`, `critic_lr`, `critic_grad_norm` (the optimiser), `timing/*` (clocks),
+/// `dynamic_filtering_pass_rate` (about batches that were never formed), `generated_samples` (text), `eval_*` (other
+/// data). OpenRLHF weights micro-batches by their tokens if a key is a mean over tokens, by their sequences if it is a
+/// mean over sequences.
 ///
-/// **Alignment.** As each field of [`OpenRlhfInput`] says; `scratch` has one entry per group, none without groups.
+/// **Alignment.** As documented at each field of [`OpenRlhfInput`]; `scratch` has [`openrlhf_scratch_len`] entries.
 ///
 /// **Mask.** Dropped slots are never read.
 ///
-/// **Errors.** [`Error::Length`] if a slice or the groups do not fit; the errors of [`aggregate`](crate::loss::aggregate) but for the
-/// empty mask, which gives NaN.
+/// **Errors.** [`Error::Length`] if a slice or the groups do not fit; the errors of
+/// [`aggregate`](crate::loss::aggregate) except for the empty mask, which gives NaN.
 ///
-/// **Reference.** OpenRLHF 0.11 `ActorPPOTrainer.training_step`, `CriticPPOTrainer.training_step`, `RemoteExperienceMaker`; its loggers
-/// put `train/` before the keys.
+/// **Reference.** OpenRLHF 0.11 `ActorPPOTrainer.training_step`, `CriticPPOTrainer.training_step`,
+/// `RemoteExperienceMaker`; its loggers put `train/` before the keys.
 ///
 /// # Example
 ///
@@ -180,48 +203,57 @@ fn check<R>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, scratch: &[Moments]
     check_optional("truncated", input.truncated, sequences)?;
     match input.groups {
         Some(groups) if groups.sequences() != sequences => {
-            refused(Error::Length { what: "groups", expected: sequences, got: groups.sequences() })
+            Err(Error::Length { what: "groups", expected: sequences, got: groups.sequences() })
         }
-        groups => check_len("scratch", scratch, groups.map_or(0, |groups| groups.count())),
+        _ => check_len("scratch", scratch, openrlhf_scratch_len(input)),
     }
 }
 
-multiversion! {
-    /// Each sequence is read once, for all numbers of its tokens.
-    fn walk<R: Real>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, config: &OpenRlhfConfig<'_>, weighing: &Weighing<'_>) -> OpenRlhfMetrics {
-        // entropy, kl in the loss, differences, values; by sequence: kl, differences, returns, lengths
-        let [mut entropy, mut kl, mut differences, mut values] = [Sum::default(); 4];
-        let [mut kl_means, mut difference_means, mut returns, mut lengths] = [Sum::default(); 4];
-        for (row, weight) in weighing.plan.rows(batch) {
-            let sum = |slice: &[R]| row_total(&row, slice);
-            if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
-                let [of_kl, difference] = map_row(&row, [policy, reference], [], |[p, q]| {
-                    ([], [kl_value(&config.kl, p - q).widen(), (p - q).widen()])
-                });
-                kl.add(weight * of_kl);
-                differences.add(difference);
-                kl_means.add(of_kl / row.kept() as f64);
-                difference_means.add(difference / row.kept() as f64);
-            }
-            input.entropies.into_iter().for_each(|slice| entropy.add(weight * sum(slice)));
-            input.rewards.into_iter().for_each(|slice| returns.add(sum(slice)));
-            input.predictions.into_iter().for_each(|slice| values.add(sum(slice)));
-            if let (Some(first), Some(last)) = (row.keep.iter().position(|&keep| keep), row.last_kept()) {
-                lengths.add((last - first + 1) as f64);
-            }
+/// Each sequence is read once for all of its numbers.
+#[multiversion]
+fn walk<R: Real>(
+    batch: &Batch<'_>,
+    input: &OpenRlhfInput<'_, R>,
+    config: &OpenRlhfConfig<'_>,
+    weighing: &Weighing<'_>,
+) -> OpenRlhfMetrics {
+    // entropy, kl in the loss, differences, values; by sequence: kl, differences, returns, lengths
+    let [mut entropy, mut kl, mut differences, mut values] = [Sum::default(); 4];
+    let [mut kl_means, mut difference_means, mut returns, mut lengths] = [Sum::default(); 4];
+    for (row, weight) in weighing.plan.rows(batch) {
+        let sum = |slice: &[R]| row_total(&row, slice);
+        if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
+            let [of_kl, difference] = fold_row(&row, [policy, reference], [], |[p, q]| {
+                ([], [kl_value(&config.kl, p - q).widen(), (p - q).widen()])
+            });
+            kl.add(weight * of_kl);
+            differences.add(difference);
+            kl_means.add(of_kl / row.kept() as f64);
+            difference_means.add(difference / row.kept() as f64);
         }
-        let (kept, rows) = (batch.kept() as f64, batch.sequences() as f64);
-        let reference = input.log_probs.and(input.ref_log_probs);
-        let in_reward = config.kl_use == KlUse::Reward;
-        OpenRlhfMetrics {
-            kl: reference.map(|_| if in_reward { kl_means.value() / rows } else { weighing.total(kl) }),
-            logprobs_diff: reference
-                .map(|_| if in_reward { difference_means.value() / rows } else { differences.value() / kept }),
-            entropy_loss: input.entropies.map(|_| weighing.total(entropy)),
-            episode_return: input.rewards.map(|_| returns.value() / rows),
-            values: input.predictions.map(|_| values.value() / kept),
-            response_length: lengths.value() / rows,
-            ..Default::default()
+        input.entropies.into_iter().for_each(|slice| entropy.add(weight * sum(slice)));
+        input.rewards.into_iter().for_each(|slice| returns.add(sum(slice)));
+        input.predictions.into_iter().for_each(|slice| values.add(sum(slice)));
+        if let (Some(first), Some(last)) = (row.keep.iter().position(|&keep| keep), row.last_kept()) {
+            lengths.add((last - first + 1) as f64);
         }
+    }
+    let (kept, rows) = (batch.kept() as f64, batch.sequences() as f64);
+    let reference = input.log_probs.and(input.ref_log_probs);
+    let in_reward = config.kl_use == KlUse::Reward;
+    OpenRlhfMetrics {
+        kl: reference.map(|_| if in_reward { kl_means.value() / rows } else { weighing.total(kl) }),
+        logprobs_diff: reference.map(|_| {
+            if in_reward {
+                difference_means.value() / rows
+            } else {
+                differences.value() / kept
+            }
+        }),
+        entropy_loss: input.entropies.map(|_| weighing.total(entropy)),
+        episode_return: input.rewards.map(|_| returns.value() / rows),
+        values: input.predictions.map(|_| values.value() / kept),
+        response_length: lengths.value() / rows,
+        ..Default::default()
     }
 }

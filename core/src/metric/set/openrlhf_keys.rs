@@ -1,10 +1,11 @@
 use crate::{
+    entries::known,
     loss::{PolicyLoss, ValueLoss},
-    metric::entries::Entries,
     rollout::GateReport,
 };
 
-/// What [`openrlhf_metrics`](super::openrlhf_metrics) found; `None` for what it was not given.
+/// The result of [`openrlhf_metrics`](super::openrlhf_metrics); `None` where the input was not given.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OpenRlhfMetrics {
     /// `policy_loss`, `ppo_clip_ratio`, `ppo_kl`.
@@ -38,25 +39,27 @@ pub struct OpenRlhfMetrics {
 }
 
 impl OpenRlhfMetrics {
-    /// The keys as OpenRLHF 0.11 logs them, those of what was given.
+    /// The keys and values as OpenRLHF 0.11 logs them, for the inputs that were given.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let (policy, gate) = (self.policy_loss, self.gate);
-        let mut list = Entries::new();
-        list.group(&["train/policy_loss"], policy.map(|found| [found.loss]));
-        list.add("train/entropy_loss", &self.entropy_loss);
-        list.group(&["train/ppo_clip_ratio", "train/ppo_kl"], policy.map(|found| [found.clip_fraction, found.kl]));
-        list.group(&["train/vllm_kl", "train/is_filter_ratio"], gate.map(|found| [found.kl, found.filtered]));
-        list.add("train/kl", &self.kl);
-        list.add("train/logprobs_diff", &self.logprobs_diff);
-        list.add("train/reward", &self.reward);
-        list.add("train/return", &self.episode_return);
-        list.add("train/group_reward_std", &self.group_reward_std);
-        list.add("train/response_length", &Some(self.response_length));
-        list.add("train/total_length", &self.total_length);
-        list.add("train/response_clip_ratio", &self.response_clip_ratio);
-        list.add("train/truncated", &self.truncated);
-        list.group(&["train/critic_loss"], self.value_loss.map(|found| [found.loss]));
-        list.add("train/values", &self.values);
-        list
+        known([
+            ("train/policy_loss", policy.map(|found| found.loss)),
+            ("train/entropy_loss", self.entropy_loss),
+            ("train/ppo_clip_ratio", policy.map(|found| found.clip_fraction)),
+            ("train/ppo_kl", policy.map(|found| found.kl)),
+            ("train/vllm_kl", gate.map(|found| found.kl)),
+            ("train/is_filter_ratio", gate.map(|found| found.filtered)),
+            ("train/kl", self.kl),
+            ("train/logprobs_diff", self.logprobs_diff),
+            ("train/reward", self.reward),
+            ("train/return", self.episode_return),
+            ("train/group_reward_std", self.group_reward_std),
+            ("train/response_length", Some(self.response_length)),
+            ("train/total_length", self.total_length),
+            ("train/response_clip_ratio", self.response_clip_ratio),
+            ("train/truncated", self.truncated),
+            ("train/critic_loss", self.value_loss.map(|found| found.loss)),
+            ("train/values", self.values),
+        ])
     }
 }

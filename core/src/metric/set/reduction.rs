@@ -1,16 +1,18 @@
 use crate::{
-    error::{refused, Error, Result},
+    error::{Error, Result},
     reduce::Sum,
-    rollout::Extremes,
+    statistics::Extremes,
 };
 
-/// How the values of one metric, one per micro-batch, become one.
+/// How the values of one metric, one per micro-batch, are combined into one.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Reduction {
-    /// Their mean, every micro-batch the same.
+    /// Their mean, with equal weight per micro-batch.
     #[default]
     Mean,
-    /// Their sum: of losses that share the counts of the whole step.
+    /// Their sum: for losses normalised by the counts of the whole step.
     Sum,
     /// The smallest.
     Min,
@@ -19,9 +21,9 @@ pub enum Reduction {
 }
 
 impl Reduction {
-    /// The rule of verl 0.9.1 for a key: "max" in it is the largest, else "min" in it the smallest, else the mean; the losses add up
-    /// if they were normalised by the counts of the whole step ([`Counts::Global`](crate::loss::Counts::Global)), and the totals
-    /// `actor/loss` and `critic/loss` always.
+    /// The rule of verl 0.9.1 for a key: the largest if it contains "max", else the smallest if it contains "min", else
+    /// the mean; losses are summed if they were normalised by the counts of the whole step
+    /// ([`Counts::Global`](crate::loss::Counts::Global)), and the totals `actor/loss` and `critic/loss` always.
     ///
     /// ```
     /// use tokenwise::metric::Reduction;
@@ -41,14 +43,14 @@ impl Reduction {
         }
     }
 
-    /// The values as one; NaN if one of them is.
+    /// The combined value; NaN if one of the values is NaN.
     ///
     /// # Errors
     ///
     /// [`Error::EmptyMask`] if there are none.
     pub fn of(self, values: &[f64]) -> Result<f64> {
         if values.is_empty() {
-            return refused(Error::EmptyMask);
+            return Err(Error::EmptyMask);
         }
         let (mut sum, mut extremes) = (Sum::default(), Extremes::NONE);
         for &value in values {

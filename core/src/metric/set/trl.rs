@@ -1,30 +1,35 @@
 use super::{
-    check_optional,
+    summary::check_optional,
     trl_rewards::{of_lengths, of_rewards},
     trl_walk::walk,
     RewardSource, TrlMetrics,
 };
 use crate::{
-    error::{check_finite, check_len, checked_size, refused, Result},
-    groups::Groups,
+    error::{check_finite, check_len, checked_size, Result},
+    groups::{group_scratch_len, Groups},
     layout::Batch,
     loss::{Clip, DualClip, PolicyLoss, VespoLoss},
     real::Real,
     statistics::Moments,
 };
 
-/// Of what there is one importance ratio.
+/// Whether there is one importance ratio per token or per sequence.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TrlLevel {
-    /// Of each token.
+    /// One per token.
     #[default]
     Token,
-    /// Of each sequence: for the clip the geometric mean of its tokens' ratios, for the sampler the weight of its first kept token.
+    /// One per sequence: for the clip the geometric mean of its tokens' ratios, for the sampler the weight of its first
+    /// kept token.
     Sequence,
 }
 
-/// Whose spread `frac_reward_zero_std` asks for.
+/// Which standard deviation `frac_reward_zero_std` tests.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TrlScale {
     /// That of the completion's group. `scale_rewards` "group" and "none".
     #[default]
@@ -34,6 +39,7 @@ pub enum TrlScale {
 }
 
 /// What the loss returned, by the kind of loss.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TrlLoss {
     /// A loss with a clip: `grpo`, `bnpo`, `dr_grpo`, `dapo`, `luspo`.
@@ -57,12 +63,12 @@ pub struct TrlRewards<'a, R> {
     pub source_weights: &'a [f64],
 }
 
-/// What [`trl_metrics`] reads. Leave out what there is not: its keys are then left out too.
+/// What [`trl_metrics`] reads. Fields that are `None` leave out their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct TrlInput<'a, R> {
     /// Log-probabilities of the policy being trained; all token slices are action-aligned.
     pub log_probs: Option<&'a [R]>,
-    /// Those of the trainer when the batch was collected; without, `log_probs` stand for them in the clip.
+    /// Those of the trainer when the batch was collected; if `None`, the clip uses `log_probs` in their place.
     pub old_log_probs: Option<&'a [R]>,
     /// Those of the reference.
     pub ref_log_probs: Option<&'a [R]>,
@@ -70,24 +76,24 @@ pub struct TrlInput<'a, R> {
     pub rollout_log_probs: Option<&'a [R]>,
     /// The importance weights between sampler and trainer, as the loss used them.
     pub weights: Option<&'a [R]>,
-    /// Advantages; at the level of sequences that of the first kept token counts.
+    /// Advantages; at sequence level, that of the first kept token is used.
     pub advantages: Option<&'a [R]>,
-    /// The entropy beside `log_probs`.
+    /// The entropies of the policy of `log_probs`.
     pub entropies: Option<&'a [R]>,
     /// What the loss returned.
     pub loss: Option<TrlLoss>,
     /// The scores.
     pub rewards: Option<TrlRewards<'a, R>>,
-    /// Tokens of each completion that the model wrote.
+    /// Number of tokens of each completion that the model generated.
     pub completion_lengths: Option<&'a [u32]>,
-    /// Which completions end in neither an end nor a padding token. With `completion_lengths`.
+    /// Which completions end in neither an end-of-sequence nor a padding token. Used only with `completion_lengths`.
     pub truncated: Option<&'a [bool]>,
-    /// Tokens of each prompt. With `completion_lengths`.
+    /// Number of tokens of each prompt. Used only with `completion_lengths`.
     pub prompt_lengths: Option<&'a [u32]>,
 }
 
 impl<R> Default for TrlInput<'_, R> {
-    /// Nothing.
+    /// Every field `None`.
     fn default() -> Self {
         Self {
             log_probs: None,
@@ -108,6 +114,7 @@ impl<R> Default for TrlInput<'_, R> {
 
 /// The conventions of [`trl_metrics`]; by default those of TRL 1.16.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct TrlConfig {
     /// ε⁻; default 0.2.
     pub clip_low: f64,
@@ -142,36 +149,47 @@ impl Default for TrlConfig {
     }
 }
 
-/// Where [`trl_metrics`] writes what has no fixed number.
+/// The outputs of [`trl_metrics`] whose number depends on the input.
 #[derive(Debug, Default)]
 pub struct TrlOutput<'a> {
     /// One per reward function.
     pub per_source: &'a mut [RewardSource],
-    /// Scratch, one per group.
+    /// Scratch, [`trl_scratch_len`] entries.
     pub scratch: &'a mut [Moments],
 }
 
-/// All that the GRPO trainer of TRL logs about the tokens of a batch, under its keys.
+/// Entries of [`TrlOutput::scratch`]: one per group of the rewards, none without rewards.
+pub fn trl_scratch_len<R>(input: &TrlInput<'_, R>) -> usize {
+    input.rewards.as_ref().map_or(0, |rewards| group_scratch_len(&rewards.groups))
+}
+
+/// Everything that the GRPO trainer of TRL logs about the tokens of a batch, under its keys.
 ///
 /// ```text
-/// R_i = Σ_k w_k s_ki over the functions that scored i      reward = mean_i R      frac_reward_zero_std = share of σ_group ≤ 1e-8
-/// kl = mean (e^{−d} − 1 + d), d = log π − log π_ref      clip_ratio/low = A < 0 ∧ ρ < 1 − ε⁻      high = A > 0 ∧ ρ > 1 + ε⁺
-/// clip_ratio/low_min = min_i mean_t low      high_max = max_i mean_t high      sampling_logp_difference: |log π_old − log π_rollout|
+/// R_i = Σ_k w_k s_ki over the functions that scored i      reward = mean_i R
+/// frac_reward_zero_std = share of σ_group ≤ 1e-8
+/// kl = mean (e^{−d} − 1 + d), d = log π − log π_ref
+/// clip_ratio/low = A < 0 ∧ ρ < 1 − ε⁻      high = A > 0 ∧ ρ > 1 + ε⁺
+/// clip_ratio/low_min = min_i mean_t low      high_max = max_i mean_t high
+/// sampling_logp_difference: |log π_old − log π_rollout|
 /// ```
 ///
-/// `policy_loss` is logged by TRL only with an entropy bonus, and holds β times the KL term too where there is one. `kl` is before
-/// `use_bias_correction_kl`. `clip_ratio/*` come with log-probabilities and advantages, unless the loss is one without that clip.
+/// `policy_loss` is logged by TRL only with an entropy bonus, and includes β times the KL term if there is one. `kl` is
+/// before `use_bias_correction_kl`. `clip_ratio/*` need log-probabilities and advantages, and are left out for losses
+/// without that clip.
 ///
-/// Not here: `step_time` (a clock), `tools/*` (conversations), `aux_loss` (the router's), what is logged by the trainer's base (`loss`,
-/// `grad_norm`, `learning_rate`, `epoch`), and `frac_reward_zero_std` of `normalize_then_sum`, where it is the spread of advantages.
+/// Not included: `step_time` (a clock), `tools/*` (conversations), `aux_loss` (of the router), the keys of the
+/// trainer's base class (`loss`, `grad_norm`, `learning_rate`, `epoch`), and `frac_reward_zero_std` of
+/// `normalize_then_sum`, where it is the spread of advantages.
 ///
 /// **Alignment.** Token slices are action-aligned; scores, lengths and flags have one entry per sequence.
 ///
-/// **Mask.** Dropped slots are never read. A sequence without kept tokens has no share at the level of tokens; at that of sequences its
-/// ratio is 1 and counts, but it has no weight.
+/// **Mask.** Dropped slots are never read. A sequence without kept tokens has no share at token level; at sequence
+/// level its ratio is 1 and counts, but it has no weight.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit; [`Error::Config`](crate::Error::Config) as for
-/// [`clip_fractions`](crate::metric::clip_fractions), or if a weight or the entropy coefficient is not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit;
+/// [`Error::Config`](crate::Error::Config) as for [`clip_fractions`](crate::metric::clip_fractions), or if a weight or
+/// the entropy coefficient is not finite.
 ///
 /// **Reference.** TRL 1.16 `GRPOTrainer`: `_compute_loss`, `_generate_and_score_completions`, `_generate`.
 ///
@@ -237,18 +255,18 @@ fn check<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, outp
     check_optional("completion_lengths", input.completion_lengths, sequences)?;
     check_optional("truncated", input.truncated, sequences)?;
     check_optional("prompt_lengths", input.prompt_lengths, sequences)?;
-    let (mut sources, mut groups) = (0, 0);
+    let mut sources = 0;
     if let Some(rewards) = &input.rewards {
-        (sources, groups) = (rewards.source_weights.len(), rewards.groups.count());
+        sources = rewards.source_weights.len();
         let expected = checked_size("source_weights × sequences", sources, sequences)?;
         check_len("sources", rewards.sources, expected)?;
         if rewards.groups.sequences() != sequences {
             let got = rewards.groups.sequences();
-            return refused(crate::Error::Length { what: "groups", expected: sequences, got });
+            return Err(crate::Error::Length { what: "groups", expected: sequences, got });
         }
         rewards.source_weights.iter().try_for_each(|&weight| check_finite("source_weights", weight))?;
     }
     check_len("per_source", output.per_source, sources)?;
-    check_len("scratch", output.scratch, groups)?;
+    check_len("scratch", output.scratch, trl_scratch_len(input))?;
     config.entropy_coefficient.map_or(Ok(()), |c| check_finite("entropy_coefficient", c))
 }

@@ -1,39 +1,43 @@
 use super::Summary;
-use crate::metric::entries::Entries;
+use crate::entries::known;
 
-/// What the scores of the completions are.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Statistics of the scores of the completions.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrlRewardMetrics {
-    /// Mean over completions of the weighted sum of their scores; those without any score left out.
+    /// Mean over completions of the weighted sum of their scores; completions without any score are left out.
     pub reward: f64,
-    /// Its standard deviation (divided by `n − 1`); NaN of fewer than two.
+    /// Its standard deviation (divided by `n − 1`); NaN for fewer than two.
     pub reward_std: f64,
     /// Share of completions whose group (or batch) has no spread.
     pub frac_reward_zero_std: f64,
 }
 
-/// What one reward function gave: `rewards/{name}/mean` and `rewards/{name}/std`, by the name the caller knows.
+/// Statistics of one reward function: `rewards/{name}/mean` and `rewards/{name}/std`, where the caller knows the name.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RewardSource {
-    /// The mean of what it scored.
+    /// The mean of its scores.
     pub mean: f64,
-    /// Its standard deviation (divided by `n − 1`); NaN of fewer than two.
+    /// Its standard deviation (divided by `n − 1`); NaN for fewer than two.
     pub std: f64,
 }
 
-/// How long completions are.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The lengths of completions.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CompletionLengths {
-    /// Of all.
+    /// Of all completions.
     pub all: Summary,
-    /// Share that was cut; only if it is known which.
+    /// Share that was truncated; `None` if `truncated` was not given.
     pub clipped_ratio: Option<f64>,
-    /// Of those that were not cut, 0 if all were; likewise.
+    /// Of those that were not truncated, 0 if all were; `None` likewise.
     pub terminated: Option<Summary>,
 }
 
-/// How often the clip holds a token, or a sequence at that level.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How often the clip holds a token, or at sequence level a sequence.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClipRatios {
     /// Share held below.
     pub low_mean: f64,
@@ -48,7 +52,8 @@ pub struct ClipRatios {
 }
 
 /// How far the sampler is from the trainer: mean and largest `|δ|`, 0 without tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SamplingMetrics {
     /// Mean over tokens the sampler scored.
     pub mean: f64,
@@ -56,7 +61,8 @@ pub struct SamplingMetrics {
     pub max: f64,
 }
 
-/// What [`trl_metrics`](super::trl_metrics) found; `None` for what it was not given.
+/// The result of [`trl_metrics`](super::trl_metrics); `None` where the input was not given.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrlMetrics<'a> {
     /// `num_tokens`.
@@ -65,7 +71,8 @@ pub struct TrlMetrics<'a> {
     pub completions: Option<CompletionLengths>,
     /// `reward`, `reward_std`, `frac_reward_zero_std`.
     pub rewards: Option<TrlRewardMetrics>,
-    /// `rewards/{name}/*`, in the order of the sources; not among [`Self::entries`], for the names are the caller's.
+    /// `rewards/{name}/*`, in the order of the sources; not among [`Self::entries`], because only the caller knows the
+    /// names.
     pub sources: &'a [RewardSource],
     /// `sampling/sampling_logp_difference/*`.
     pub sampling: Option<SamplingMetrics>,
@@ -88,58 +95,44 @@ pub struct TrlMetrics<'a> {
 }
 
 impl TrlMetrics<'_> {
-    /// The keys as TRL 1.16 logs them in training, those of what was given.
+    /// The same without the sources, so that it borrows nothing and may outlive the output.
+    pub const fn without_sources(self) -> TrlMetrics<'static> {
+        TrlMetrics { sources: &[], ..self }
+    }
+
+    /// The keys and values as TRL 1.16 logs them in training, for the inputs that were given.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        let mut list = Entries::new();
-        list.add("num_tokens", &self.num_tokens);
-        if let Some(CompletionLengths { all, clipped_ratio, terminated }) = self.completions {
-            list.all(
-                &["completions/mean_length", "completions/min_length", "completions/max_length"],
-                &[all.mean, all.min, all.max],
-            );
-            list.add("completions/clipped_ratio", &clipped_ratio);
-            list.group(
-                &[
-                    "completions/mean_terminated_length",
-                    "completions/min_terminated_length",
-                    "completions/max_terminated_length",
-                ],
-                terminated.map(|found| [found.mean, found.min, found.max]),
-            );
-        }
-        list.group(
-            &["reward", "reward_std", "frac_reward_zero_std"],
-            self.rewards.map(|found| [found.reward, found.reward_std, found.frac_reward_zero_std]),
-        );
-        list.group(
-            &["sampling/sampling_logp_difference/mean", "sampling/sampling_logp_difference/max"],
-            self.sampling.map(|found| [found.mean, found.max]),
-        );
-        list.group(
-            &[
-                "sampling/importance_sampling_ratio/min",
-                "sampling/importance_sampling_ratio/mean",
-                "sampling/importance_sampling_ratio/max",
-            ],
-            self.importance_sampling_ratio.map(|found| [found.min, found.mean, found.max]),
-        );
-        list.add("policy_loss", &self.policy_loss);
-        list.add("entropy_coef", &self.entropy_coef);
-        list.add("kl", &self.kl);
-        list.add("entropy", &self.entropy);
-        list.group(
-            &[
-                "clip_ratio/low_mean",
-                "clip_ratio/high_mean",
-                "clip_ratio/region_mean",
-                "clip_ratio/low_min",
-                "clip_ratio/high_max",
-            ],
-            self.clip_ratio
-                .map(|found| [found.low_mean, found.high_mean, found.region_mean, found.low_min, found.high_max]),
-        );
-        list.add("cispo_clip_ratio", &self.cispo_clip_ratio);
-        list.add("vespo/phi_seq_mean", &self.vespo_phi);
-        list
+        let (completions, rewards, sampling) = (self.completions, self.rewards, self.sampling);
+        let terminated = completions.and_then(|found| found.terminated);
+        let (ratio, clip) = (self.importance_sampling_ratio, self.clip_ratio);
+        known([
+            ("num_tokens", self.num_tokens),
+            ("completions/mean_length", completions.map(|found| found.all.mean)),
+            ("completions/min_length", completions.map(|found| found.all.min)),
+            ("completions/max_length", completions.map(|found| found.all.max)),
+            ("completions/clipped_ratio", completions.and_then(|found| found.clipped_ratio)),
+            ("completions/mean_terminated_length", terminated.map(|found| found.mean)),
+            ("completions/min_terminated_length", terminated.map(|found| found.min)),
+            ("completions/max_terminated_length", terminated.map(|found| found.max)),
+            ("reward", rewards.map(|found| found.reward)),
+            ("reward_std", rewards.map(|found| found.reward_std)),
+            ("frac_reward_zero_std", rewards.map(|found| found.frac_reward_zero_std)),
+            ("sampling/sampling_logp_difference/mean", sampling.map(|found| found.mean)),
+            ("sampling/sampling_logp_difference/max", sampling.map(|found| found.max)),
+            ("sampling/importance_sampling_ratio/min", ratio.map(|found| found.min)),
+            ("sampling/importance_sampling_ratio/mean", ratio.map(|found| found.mean)),
+            ("sampling/importance_sampling_ratio/max", ratio.map(|found| found.max)),
+            ("policy_loss", self.policy_loss),
+            ("entropy_coef", self.entropy_coef),
+            ("kl", self.kl),
+            ("entropy", self.entropy),
+            ("clip_ratio/low_mean", clip.map(|found| found.low_mean)),
+            ("clip_ratio/high_mean", clip.map(|found| found.high_mean)),
+            ("clip_ratio/region_mean", clip.map(|found| found.region_mean)),
+            ("clip_ratio/low_min", clip.map(|found| found.low_min)),
+            ("clip_ratio/high_max", clip.map(|found| found.high_max)),
+            ("cispo_clip_ratio", self.cispo_clip_ratio),
+            ("vespo/phi_seq_mean", self.vespo_phi),
+        ])
     }
 }

@@ -1,12 +1,13 @@
-//! What TRL logs of scores and lengths: one number per sequence, no tokens.
+//! The metrics of TRL for scores and lengths: one number per sequence, no tokens.
 
 use super::{
-    tally, CompletionLengths, RewardSource, TrlConfig, TrlInput, TrlMetrics, TrlRewardMetrics, TrlRewards, TrlScale,
+    summary::tally, CompletionLengths, RewardSource, TrlConfig, TrlInput, TrlMetrics, TrlRewardMetrics, TrlRewards,
+    TrlScale,
 };
 use crate::{
     math::sqrt,
     real::Real,
-    rollout::count,
+    reduce::count,
     statistics::{Divisor, Moments, Spread},
 };
 
@@ -35,12 +36,12 @@ fn moments(numbers: impl Iterator<Item = f64>) -> Moments {
     all
 }
 
-/// NaN of fewer than two.
+/// NaN for fewer than two.
 fn deviation(moments: &Moments) -> f64 {
     moments.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt)
 }
 
-/// NaN of none.
+/// NaN if there are none.
 fn mean(numbers: impl Iterator<Item = f64>) -> f64 {
     tally(numbers.filter(|x| !x.is_nan())).mean()
 }
@@ -77,7 +78,7 @@ pub(super) fn of_rewards<R: Real>(
     for (sequence, group) in input.groups.ids().enumerate() {
         scratch[group].merge(&moments(core::iter::once(reward(sequence))));
     }
-    // where no prompt has a second completion, there is no spread to ask for
+    // if no prompt has a second completion, there is no deviation to compare
     let alone = match scale {
         TrlScale::Group => input.groups.count() == sequences,
         TrlScale::Batch => sequences == 1,
@@ -93,5 +94,5 @@ pub(super) fn of_rewards<R: Real>(
     }
 }
 
-/// What counts as no deviation: the absolute tolerance of `torch.isclose`.
+/// Deviations up to this count as zero: the absolute tolerance of `torch.isclose`.
 const ZERO_DEVIATION: f64 = 1e-8;

@@ -1,28 +1,28 @@
 use super::{
-    check_optional,
+    summary::{check_optional, Weighing},
     verl_walk::{aggregated, of_lengths, walk},
-    Lengths, RewardKl, VerlMetrics, Weighing,
+    Lengths, RewardKl, VerlMetrics,
 };
 use crate::{
     divergence::{KlBounds, KlConfig, KlEstimator},
     error::{check_finite, check_len, Result},
     layout::{Batch, Mask},
     loss::{Aggregate, PolicyLoss, ValueLoss},
-    metric::{variance_proxy, VarianceProxyInput},
+    metric::{variance_proxy, VarianceProxyConfig, VarianceProxyInput},
     real::Real,
     rollout::{
         probability_difference, rollout_mismatch, rollout_rejection_metrics, rollout_weight_metrics, CriterionMetrics,
         RejectionConfig, RolloutConfig, RolloutInput,
     },
-    statistics::Divisor,
+    statistics::{Divisor, MeanConfig},
 };
 
-/// What [`verl_metrics`] reads. Leave out what there is not: its keys are then left out too.
+/// What [`verl_metrics`] reads. Fields that are `None` leave out their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct VerlInput<'a, R> {
-    /// Token-level scores, before any KL penalty; action-aligned. With `response_lengths`.
+    /// Token-level scores, before any KL penalty; action-aligned. Used only with `response_lengths`.
     pub scores: Option<&'a [R]>,
-    /// Token-level rewards, after it; action-aligned. With `response_lengths`.
+    /// Token-level rewards, after it; action-aligned. Used only with `response_lengths`.
     pub rewards: Option<&'a [R]>,
     /// Advantages, action-aligned.
     pub advantages: Option<&'a [R]>,
@@ -32,9 +32,9 @@ pub struct VerlInput<'a, R> {
     pub values: Option<&'a [R]>,
     /// The critic's new values, state-aligned.
     pub predictions: Option<&'a [R]>,
-    /// How many tokens each response has (the attention mask's, not the loss mask's), and the most it could have.
+    /// The token count of each response (by the attention mask, not the loss mask), and its maximum.
     pub response_lengths: Option<Lengths<'a>>,
-    /// The same of the prompts.
+    /// The same for the prompts.
     pub prompt_lengths: Option<Lengths<'a>>,
     /// Log-probabilities of the policy being trained, action-aligned; for the KL loss only.
     pub log_probs: Option<&'a [R]>,
@@ -44,11 +44,11 @@ pub struct VerlInput<'a, R> {
     pub old_log_probs: Option<&'a [R]>,
     /// Those of the sampler.
     pub rollout_log_probs: Option<&'a [R]>,
-    /// The entropy beside `old_log_probs`.
+    /// The entropies of the policy of `old_log_probs`.
     pub old_entropies: Option<&'a [R]>,
-    /// The entropy beside `log_probs`.
+    /// The entropies of the policy of `log_probs`.
     pub entropies: Option<&'a [R]>,
-    /// `Σ_v π_v²` beside `old_log_probs`. With those, `advantages` and `gradient_norm`.
+    /// `Σ_v π_v²` of the policy of `old_log_probs`. Used only with these, `advantages` and `gradient_norm`.
     pub sum_pi_squared: Option<&'a [R]>,
     /// The importance weights that the loss used, for the variance proxies.
     pub weights: Option<&'a [R]>,
@@ -60,12 +60,13 @@ pub struct VerlInput<'a, R> {
     pub value_loss: Option<ValueLoss>,
     /// What the KL penalty in the reward returned.
     pub reward_kl: Option<RewardKl>,
-    /// The mask before rejection, if rejection changed it: entropies of the old policy and all about the sampler are taken there.
+    /// The mask before rejection, if rejection changed it: entropies of the old policy and all metrics of the sampler
+    /// use it.
     pub mask_before_rejection: Option<Mask<'a>>,
 }
 
 impl<R> Default for VerlInput<'_, R> {
-    /// Nothing.
+    /// Every field `None`.
     fn default() -> Self {
         Self {
             scores: None,
@@ -95,21 +96,30 @@ impl<R> Default for VerlInput<'_, R> {
 
 /// The conventions of [`verl_metrics`]; by default those of verl 0.9.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct VerlConfig<'a> {
-    /// How entropies and KL become one number, as the policy loss does; default their mean over tokens.
+    /// How entropies and KL are aggregated, as in the policy loss; default the token mean.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_aggregate"))]
     pub aggregate: Aggregate<'a>,
-    /// What means over tokens divide by; default `n + 1e-8`.
+    /// Divisor of means over tokens; default `n + 1e-8`.
     pub divisor: Divisor,
     /// The estimate of the KL loss; default k3, bounded.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "read_kl"))]
     pub kl: KlConfig,
     /// Its coefficient; default 1e-3.
     pub kl_coefficient: f64,
     /// The coefficient of the entropy; default 0.
     pub entropy_coefficient: f64,
-    /// The importance weights whose metrics are wanted; default none.
+    /// The importance weights whose metrics are reported; default none.
     pub rollout_weights: Option<RolloutConfig>,
-    /// The rejection whose metrics are wanted; default none.
+    /// The rejection whose metrics are reported; default none.
     pub rejection: Option<RejectionConfig<'a>>,
+}
+
+#[cfg(feature = "serde")]
+crate::spelling::over_default! {
+    read_aggregate: VerlConfig.aggregate as Aggregate<'static>,
+    read_kl: VerlConfig.kl as KlConfig,
 }
 
 impl Default for VerlConfig<'_> {
@@ -126,32 +136,38 @@ impl Default for VerlConfig<'_> {
     }
 }
 
-/// All that verl logs about the tokens of a batch, under its keys.
+/// Everything that verl logs about the tokens of a batch, under its keys.
 ///
 /// ```text
-/// critic/{score, rewards}: Σ_t of responses with length > 0      critic/{advantages, returns, values}: over kept tokens
-/// vf_explained_var = 1 − Var(G − V) / (Var(G) + 1e-5)      clip_ratio = share of length = limit      aborted = share of length = 0
-/// actor/{entropy, entropy_loss, kl_loss} = Agg_t      actor/loss = pg_loss − c_H entropy_loss + c_KL kl_loss      vpred_mean = mean v
+/// critic/{score, rewards}: Σ_t of responses with length > 0
+/// critic/{advantages, returns, values}: over kept tokens
+/// vf_explained_var = 1 − Var(G − V) / (Var(G) + 1e-5)
+/// clip_ratio = share of length = limit      aborted = share of length = 0
+/// actor/{entropy, entropy_loss, kl_loss} = Agg_t      actor/loss = pg_loss − c_H entropy_loss + c_KL kl_loss
+/// vpred_mean = mean v
 /// ```
 ///
-/// Mean, largest and smallest of a selection without members are NaN. The rest are the numbers of [`probability_difference`],
-/// [`rollout_mismatch`], [`rollout_weight_metrics`], [`rollout_rejection_metrics`] and [`variance_proxy`], and of the losses as they
-/// returned them. [`Reduction`](super::Reduction) joins the values of micro-batches.
+/// Mean, largest and smallest of an empty selection are NaN. The rest are the numbers of [`probability_difference`],
+/// [`rollout_mismatch`], [`rollout_weight_metrics`], [`rollout_rejection_metrics`] and [`variance_proxy`], and of the
+/// losses as they returned them. [`Reduction`](super::Reduction) combines the values of micro-batches.
 ///
-/// Not here, for they are not about tokens: `timing_*` and the other `perf/*` (clocks and devices), `actor/grad_norm`, `actor/lr`,
-/// `critic/grad_norm`, `critic/lr` (the optimiser), `global_seqlen/*` (how sequences are spread over ranks), `num_turns/*` and
-/// `tool_call_counts/*` (conversations), `training/*` counters, `rollout/*` (the sampler's own), `val-*` (other data).
+/// Not included, because they are not about tokens: `timing_*` and the other `perf/*` (clocks and devices),
+/// `actor/grad_norm`, `actor/lr`, `critic/grad_norm`, `critic/lr` (the optimiser), `global_seqlen/*` (how sequences are
+/// spread over ranks), `num_turns/*` and `tool_call_counts/*` (conversations), `training/*` counters, `rollout/*` (of
+/// the sampler itself), `val-*` (other data).
 ///
-/// **Alignment.** As each field of [`VerlInput`] says. `per_criterion` has one entry per rejection criterion; without, it is empty.
+/// **Alignment.** As documented at each field of [`VerlInput`]. `per_criterion` has one entry per rejection criterion;
+/// it is empty without rejection.
 ///
 /// **Mask.** Dropped slots are never read: a score on a dropped token does not count (verl adds up all slots).
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`, or `per_criterion` the criteria; [`Error::Config`](crate::Error::Config) if a coefficient is
-/// not finite; the errors of the functions named above and of [`aggregate`](crate::loss::aggregate), but for an empty mask only where
-/// verl refuses it too: with the sampler's log-probabilities.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`, or `per_criterion` the
+/// criteria; [`Error::Config`](crate::Error::Config) if a coefficient is not finite; the errors of the functions named
+/// above and of [`aggregate`](crate::loss::aggregate), except that an empty mask is an error only where verl rejects it
+/// too: with the sampler's log-probabilities.
 ///
-/// **Reference.** verl 0.9.1 `compute_data_metrics`, `calculate_debug_metrics`, `compute_rollout_corr_metrics_from_logprobs`,
-/// `compute_variance_proxy_metrics`, `ppo_loss`, `value_loss`.
+/// **Reference.** verl 0.9.1 `compute_data_metrics`, `calculate_debug_metrics`,
+/// `compute_rollout_corr_metrics_from_logprobs`, `compute_variance_proxy_metrics`, `ppo_loss`, `value_loss`.
 ///
 /// # Example
 ///
@@ -203,12 +219,13 @@ pub fn verl_metrics<'o, R: Real>(
         (input.old_log_probs, input.sum_pi_squared, input.advantages, input.gradient_norm)
     {
         let input = VarianceProxyInput { old_log_probs, sum_pi_squared, advantages, weights: input.weights };
-        found.variance_proxy = Some(variance_proxy(batch, input, gradient_norm, config.divisor)?);
+        let config = VarianceProxyConfig { gradient_norm, divisor: config.divisor };
+        found.variance_proxy = Some(variance_proxy(batch, input, &config)?);
     }
     if let (Some(old_log_probs), Some(rollout_log_probs)) = (input.old_log_probs, input.rollout_log_probs) {
         let input = RolloutInput { old_log_probs, rollout_log_probs };
         found.probability_difference = Some(probability_difference(&sampled, input)?);
-        found.mismatch = Some(rollout_mismatch(&sampled, input, config.divisor)?);
+        found.mismatch = Some(rollout_mismatch(&sampled, input, &MeanConfig { divisor: config.divisor })?);
         if let Some(weights) = &config.rollout_weights {
             found.rollout_weights = Some(rollout_weight_metrics(&sampled, input, weights)?);
         }

@@ -1,20 +1,22 @@
 use super::Summary;
 use crate::{
+    entries::known,
     loss::{PolicyLoss, ValueLoss},
-    metric::{entries::Entries, VarianceProxy},
+    metric::VarianceProxy,
     rollout::{CriterionMetrics, ProbabilityDifference, RejectionTotals, RolloutMismatch, RolloutWeightMetrics},
 };
 
-/// How long sequences are; NaN of none.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The lengths of sequences; NaN if there are none.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LengthSummary {
     /// In tokens.
     pub tokens: Summary,
-    /// Share of sequences of just the longest allowed length.
+    /// Share of sequences of exactly the maximum length.
     pub clip_ratio: f64,
 }
 
-/// What the KL penalty in the reward came to: what [`kl_in_reward`](crate::reward::kl_in_reward) returned, and its β.
+/// The KL penalty in the reward: the result of [`kl_in_reward`](crate::reward::kl_in_reward), and its β.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RewardKl {
     /// The mean over sequences of their mean estimate.
@@ -23,7 +25,8 @@ pub struct RewardKl {
     pub coefficient: f64,
 }
 
-/// What [`verl_metrics`](super::verl_metrics) found; `None` for what it was not given.
+/// The result of [`verl_metrics`](super::verl_metrics); `None` where the input was not given.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VerlMetrics<'a> {
     /// `critic/score/*`.
@@ -80,90 +83,74 @@ pub struct VerlMetrics<'a> {
     pub variance_proxy: Option<VarianceProxy>,
 }
 
-/// The keys of a [`Summary`].
+/// The entries of a [`Summary`].
 macro_rules! summary {
-    ($prefix:literal) => {
-        &[concat!($prefix, "/mean"), concat!($prefix, "/max"), concat!($prefix, "/min")]
+    ($prefix:literal, $found:expr) => {
+        known([
+            (concat!($prefix, "/mean"), $found.map(|found| found.mean)),
+            (concat!($prefix, "/max"), $found.map(|found| found.max)),
+            (concat!($prefix, "/min"), $found.map(|found| found.min)),
+        ])
     };
 }
 
-/// The keys of a [`LengthSummary`].
+/// The entries of a [`LengthSummary`].
 macro_rules! lengths {
-    ($prefix:literal) => {
-        &[
-            concat!($prefix, "/mean"),
-            concat!($prefix, "/max"),
-            concat!($prefix, "/min"),
-            concat!($prefix, "/clip_ratio"),
-        ]
+    ($prefix:literal, $found:expr) => {
+        known([
+            (concat!($prefix, "/mean"), $found.map(|found| found.tokens.mean)),
+            (concat!($prefix, "/max"), $found.map(|found| found.tokens.max)),
+            (concat!($prefix, "/min"), $found.map(|found| found.tokens.min)),
+            (concat!($prefix, "/clip_ratio"), $found.map(|found| found.clip_ratio)),
+        ])
     };
-}
-
-#[cfg_attr(compact, inline(never))]
-fn summary(list: &mut Entries, keys: &[&'static str; 3], found: &Option<Summary>) {
-    list.group(keys, found.map(|found| [found.mean, found.max, found.min]));
-}
-
-#[cfg_attr(compact, inline(never))]
-fn lengths(list: &mut Entries, keys: &[&'static str; 4], found: &Option<LengthSummary>) {
-    list.group(keys, found.map(|found| [found.tokens.mean, found.tokens.max, found.tokens.min, found.clip_ratio]));
 }
 
 impl<'a> VerlMetrics<'a> {
-    /// The keys as verl 0.9.1 logs them, those of what was given.
+    /// The keys and values as verl 0.9.1 logs them, for the inputs that were given.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, f64)> + 'a {
-        let (mut first, mut last) = (Entries::new(), Entries::new());
-        self.of_data(&mut first);
-        self.of_update(&mut first);
-        if let Some(found) = &self.probability_difference {
-            first.pairs(&found.entries());
-        }
-        if let Some(found) = &self.mismatch {
-            first.pairs(&found.entries());
-        }
-        if let Some(found) = &self.rollout_weights {
-            found.add_to(&mut first);
-        }
-        if let Some(found) = &self.rejection {
-            last.pairs(&found.entries());
-        }
-        if let Some(found) = &self.variance_proxy {
-            last.pairs(&found.entries());
-        }
-        first.chain(self.criteria.iter().flat_map(CriterionMetrics::entries)).chain(last)
+        self.of_data()
+            .chain(self.of_update())
+            .chain(self.probability_difference.map(|found| found.entries()).into_iter().flatten())
+            .chain(self.mismatch.map(|found| found.entries()).into_iter().flatten())
+            .chain(self.rollout_weights.map(|found| found.entries()).into_iter().flatten())
+            .chain(self.criteria.iter().flat_map(CriterionMetrics::entries))
+            .chain(self.rejection.map(|found| found.entries()).into_iter().flatten())
+            .chain(self.variance_proxy.map(|found| found.entries()).into_iter().flatten())
     }
 
-    fn of_data(&self, list: &mut Entries) {
-        summary(list, summary!("critic/score"), &self.scores);
-        summary(list, summary!("critic/rewards"), &self.rewards);
-        summary(list, summary!("critic/advantages"), &self.advantages);
-        summary(list, summary!("critic/returns"), &self.returns);
-        summary(list, summary!("critic/values"), &self.values);
-        list.add("critic/vf_explained_var", &self.explained_variance);
-        lengths(list, lengths!("response_length"), &self.response_length);
-        lengths(list, lengths!("response_length_non_aborted"), &self.response_length_non_aborted);
-        list.add("response/aborted_ratio", &self.aborted_ratio);
-        lengths(list, lengths!("prompt_length"), &self.prompt_length);
-        list.add("perf/total_num_tokens", &self.total_num_tokens);
+    fn of_data(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        summary!("critic/score", self.scores)
+            .chain(summary!("critic/rewards", self.rewards))
+            .chain(summary!("critic/advantages", self.advantages))
+            .chain(summary!("critic/returns", self.returns))
+            .chain(summary!("critic/values", self.values))
+            .chain(known([("critic/vf_explained_var", self.explained_variance)]))
+            .chain(lengths!("response_length", self.response_length))
+            .chain(lengths!("response_length_non_aborted", self.response_length_non_aborted))
+            .chain(known([("response/aborted_ratio", self.aborted_ratio)]))
+            .chain(lengths!("prompt_length", self.prompt_length))
+            .chain(known([("perf/total_num_tokens", self.total_num_tokens)]))
     }
 
-    fn of_update(&self, list: &mut Entries) {
-        list.add("actor/entropy", &self.old_entropy);
-        list.group(
-            &["actor/reward_kl_penalty", "actor/reward_kl_penalty_coeff"],
-            self.reward_kl.map(|found| [found.kl, found.coefficient]),
-        );
-        list.group(
-            &["actor/pg_loss", "actor/pg_clipfrac", "actor/ppo_kl", "actor/pg_clipfrac_lower"],
-            self.policy_loss.map(|found| [found.loss, found.clip_fraction, found.kl, found.clip_fraction_lower]),
-        );
-        list.add("actor/entropy_loss", &self.entropy_loss);
-        list.add("actor/kl_loss", &self.kl_loss);
-        list.add("actor/kl_coef", &self.kl_coefficient);
-        list.add("actor/loss", &self.actor_loss);
-        let value = self.value_loss;
-        list.group(&["critic/vf_loss", "critic/vf_clipfrac"], value.map(|found| [found.loss, found.clip_fraction]));
-        list.add("critic/vpred_mean", &self.prediction_mean);
-        list.group(&["critic/loss"], value.map(|found| [found.loss]));
+    fn of_update(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let (policy, value) = (self.policy_loss, self.value_loss);
+        known([
+            ("actor/entropy", self.old_entropy),
+            ("actor/reward_kl_penalty", self.reward_kl.map(|found| found.kl)),
+            ("actor/reward_kl_penalty_coeff", self.reward_kl.map(|found| found.coefficient)),
+            ("actor/pg_loss", policy.map(|found| found.loss)),
+            ("actor/pg_clipfrac", policy.map(|found| found.clip_fraction)),
+            ("actor/ppo_kl", policy.map(|found| found.kl)),
+            ("actor/pg_clipfrac_lower", policy.map(|found| found.clip_fraction_lower)),
+            ("actor/entropy_loss", self.entropy_loss),
+            ("actor/kl_loss", self.kl_loss),
+            ("actor/kl_coef", self.kl_coefficient),
+            ("actor/loss", self.actor_loss),
+            ("critic/vf_loss", value.map(|found| found.loss)),
+            ("critic/vf_clipfrac", value.map(|found| found.clip_fraction)),
+            ("critic/vpred_mean", self.prediction_mean),
+            ("critic/loss", value.map(|found| found.loss)),
+        ])
     }
 }

@@ -1,72 +1,76 @@
-//! The one walk over the batch behind the data and update metrics of verl: each sequence is read once, for all of them.
+//! The single pass over the batch that computes the data and update metrics of verl: each sequence is read once.
 
-use super::{tally, LengthSummary, Lengths, Tally, VerlConfig, VerlInput, VerlMetrics, Weighing};
+use super::{
+    summary::{tally, Tally, Weighing},
+    LengthSummary, Lengths, VerlConfig, VerlInput, VerlMetrics,
+};
 use crate::{
     divergence::kl_value,
     layout::Batch,
     metric::{explained_by, ExplainedVarianceConfig},
     real::Real,
-    reduce::{map_row, row_total, Sum},
-    rollout::count,
+    reduce::{count, fold_row, row_total, Sum},
     simd::multiversion,
     statistics::CoMoments,
 };
 
-multiversion! {
-    /// As [`aggregate`](crate::loss::aggregate), of what is only logged.
-    pub(super) fn aggregated<R: Real>(batch: &Batch<'_>, values: &[R], weighing: &Weighing<'_>) -> f64 {
-        let mut total = Sum::default();
-        for (row, weight) in weighing.plan.rows(batch) {
-            total.add(weight * row_total(&row, values));
-        }
-        weighing.total(total)
+/// Like [`aggregate`](crate::loss::aggregate), for values that are only logged.
+#[multiversion]
+pub(super) fn aggregated<R: Real>(batch: &Batch<'_>, values: &[R], weighing: &Weighing<'_>) -> f64 {
+    let mut total = Sum::default();
+    for (row, weight) in weighing.plan.rows(batch) {
+        total.add(weight * row_total(&row, values));
     }
+    weighing.total(total)
 }
 
-multiversion! {
-    pub(super) fn walk<R: Real>(
-        batch: &Batch<'_>, input: &VerlInput<'_, R>, config: &VerlConfig<'_>, weighing: &Weighing<'_>, found: &mut VerlMetrics<'_>,
-    ) -> () {
-        let [mut scores, mut rewards, mut advantages, mut returns, mut values] = [Tally::new(); 5];
-        let [mut predictions, mut entropy, mut kl] = [Sum::default(); 3];
-        let mut joint = CoMoments::default();
-        for (index, (row, weight)) in weighing.plan.rows(batch).enumerate() {
-            let sum = |slice: &[R]| row_total(&row, slice);
-            // of a response that was aborted there is no score
-            if input.response_lengths.is_some_and(|lengths| lengths.tokens[index] > 0) {
-                input.scores.into_iter().for_each(|slice| scores.add(sum(slice)));
-                input.rewards.into_iter().for_each(|slice| rewards.add(sum(slice)));
-            }
-            input.advantages.into_iter().for_each(|slice| {
-                advantages.add_row(&row, slice);
-            });
-            let of_returns = input.returns.map(|slice| returns.add_row(&row, slice));
-            let of_values = input.values.map(|slice| values.add_row(&row, slice));
-            if let (Some((g, sum_g)), Some((v, sum_v))) = (input.returns.zip(of_returns), input.values.zip(of_values)) {
-                joint.merge(&CoMoments::of_row(&row, g, v, sum_g, sum_v));
-            }
-            input.predictions.into_iter().for_each(|slice| predictions.add(sum(slice)));
-            input.entropies.into_iter().for_each(|slice| entropy.add(weight * sum(slice)));
-            if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
-                let [sum] = map_row(&row, [policy, reference], [], |[p, q]| ([], [kl_value(&config.kl, p - q).widen()]));
-                kl.add(weight * sum);
-            }
+#[multiversion]
+pub(super) fn walk<R: Real>(
+    batch: &Batch<'_>,
+    input: &VerlInput<'_, R>,
+    config: &VerlConfig<'_>,
+    weighing: &Weighing<'_>,
+    found: &mut VerlMetrics<'_>,
+) {
+    let [mut scores, mut rewards, mut advantages, mut returns, mut values] = [Tally::new(); 5];
+    let [mut predictions, mut entropy, mut kl] = [Sum::default(); 3];
+    let mut joint = CoMoments::default();
+    for (index, (row, weight)) in weighing.plan.rows(batch).enumerate() {
+        let sum = |slice: &[R]| row_total(&row, slice);
+        // an aborted response has no score
+        if input.response_lengths.is_some_and(|lengths| lengths.tokens[index] > 0) {
+            input.scores.into_iter().for_each(|slice| scores.add(sum(slice)));
+            input.rewards.into_iter().for_each(|slice| rewards.add(sum(slice)));
         }
-        let lengths = input.response_lengths;
-        found.scores = input.scores.and(lengths).map(|_| scores.summary());
-        found.rewards = input.rewards.and(lengths).map(|_| rewards.summary());
-        found.advantages = input.advantages.map(|_| advantages.summary());
-        found.returns = input.returns.map(|_| returns.summary());
-        found.values = input.values.map(|_| values.summary());
-        found.explained_variance = input
-            .returns
-            .and(input.values)
-            .map(|_| explained_by(&joint, &ExplainedVarianceConfig::default()).unwrap_or(f64::NAN));
-        found.prediction_mean = input.predictions.map(|_| predictions.value() / config.divisor.of(batch.kept() as f64));
-        found.entropy_loss = input.entropies.map(|_| weighing.total(entropy));
-        found.kl_loss = input.log_probs.and(input.ref_log_probs).map(|_| weighing.total(kl));
-        found.kl_coefficient = found.kl_loss.map(|_| config.kl_coefficient);
+        input.advantages.into_iter().for_each(|slice| {
+            advantages.add_row(&row, slice);
+        });
+        let of_returns = input.returns.map(|slice| returns.add_row(&row, slice));
+        let of_values = input.values.map(|slice| values.add_row(&row, slice));
+        if let (Some((g, sum_g)), Some((v, sum_v))) = (input.returns.zip(of_returns), input.values.zip(of_values)) {
+            joint.merge(&CoMoments::of_row(&row, g, v, sum_g, sum_v));
+        }
+        input.predictions.into_iter().for_each(|slice| predictions.add(sum(slice)));
+        input.entropies.into_iter().for_each(|slice| entropy.add(weight * sum(slice)));
+        if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
+            let [sum] = fold_row(&row, [policy, reference], [], |[p, q]| ([], [kl_value(&config.kl, p - q).widen()]));
+            kl.add(weight * sum);
+        }
     }
+    let lengths = input.response_lengths;
+    found.scores = input.scores.and(lengths).map(|_| scores.summary());
+    found.rewards = input.rewards.and(lengths).map(|_| rewards.summary());
+    found.advantages = input.advantages.map(|_| advantages.summary());
+    found.returns = input.returns.map(|_| returns.summary());
+    found.values = input.values.map(|_| values.summary());
+    found.explained_variance = input
+        .returns
+        .and(input.values)
+        .map(|_| explained_by(&joint, &ExplainedVarianceConfig::default()).unwrap_or(f64::NAN));
+    found.prediction_mean = input.predictions.map(|_| predictions.value() / config.divisor.of(batch.kept() as f64));
+    found.entropy_loss = input.entropies.map(|_| weighing.total(entropy));
+    found.kl_loss = input.log_probs.and(input.ref_log_probs).map(|_| weighing.total(kl));
+    found.kl_coefficient = found.kl_loss.map(|_| config.kl_coefficient);
 }
 
 fn length_summary(lengths: Lengths<'_>, selected: impl Fn(u32) -> bool) -> LengthSummary {
@@ -77,7 +81,7 @@ fn length_summary(lengths: Lengths<'_>, selected: impl Fn(u32) -> bool) -> Lengt
     }
 }
 
-/// What the lengths alone say.
+/// The metrics that need only the lengths.
 pub(super) fn of_lengths<'o, R>(input: &VerlInput<'_, R>) -> VerlMetrics<'o> {
     let of = |length: u32| count(length == 0);
     let both = input.response_lengths.zip(input.prompt_lengths);

@@ -1,4 +1,6 @@
-//! Sixteen numbers as four vectors of simd128, which a module has or has not: there is nothing to detect.
+//! Sixteen numbers as four vectors of simd128. There is nothing to detect: a module with these instructions is refused by an engine
+//! without them, so the `unsafe` constructors ask nothing of the caller.
+#![allow(unsafe_code, reason = "the constructors of a vector are unsafe functions")]
 
 use core::{
     arch::wasm32::*,
@@ -6,7 +8,7 @@ use core::{
 };
 
 use super::kernels::Vector;
-use crate::{math::NEAR_ORIGIN_F32, recursion::Lanes, reduce::LANES};
+use crate::{math::NEAR_ORIGIN_F32, reduce::LANES, simd::Pack};
 
 #[derive(Clone, Copy)]
 pub(super) struct Four([v128; 4]);
@@ -32,8 +34,8 @@ operation!(Add, add, f32x4_add);
 operation!(Sub, sub, f32x4_sub);
 operation!(Mul, mul, f32x4_mul);
 
-/// Joins the lanes as `reduce::tree` does: each with the one half as far again, until there is one.
-macro_rules! joined {
+/// Reduces sixteen lanes to one in the order of `reduce::tree`: lane `l` with `l + 8`, then `+ 4`, `+ 2`, `+ 1`.
+macro_rules! reduced {
     ($vector:expr, $instruction:ident) => {{
         let [a, b, c, d] = $vector.0;
         let four = $instruction($instruction(b, d), $instruction(a, c));
@@ -54,29 +56,33 @@ fn larger(a: v128, b: v128) -> v128 {
     f32x4_pmax(b, a)
 }
 
-impl Lanes<f32> for Four {
+impl Pack<f32> for Four {
     #[inline(always)]
-    fn all(x: f32) -> Self {
+    fn splat(self, x: f32) -> Self {
         Self([f32x4_splat(x); 4])
     }
 }
 
 impl Vector for Four {
     #[inline(always)]
-    fn fetch(_: *const u8) {}
+    fn prefetch(_: *const u8) {}
     #[inline(always)]
-    fn load(z: &[f32; LANES]) -> Self {
+    unsafe fn load(z: &[f32; LANES]) -> Self {
         // compiled to plain loads
         let four = |k: usize| f32x4(z[k], z[k + 1], z[k + 2], z[k + 3]);
         Self([four(0), four(4), four(8), four(12)])
     }
     #[inline(always)]
-    fn least(self, other: Self) -> Self {
+    unsafe fn broadcast(x: f32) -> Self {
+        Self([f32x4_splat(x); 4])
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
         let (a, b) = (self.0, other.0);
         Self([less(a[0], b[0]), less(a[1], b[1]), less(a[2], b[2]), less(a[3], b[3])])
     }
     #[inline(always)]
-    fn largest(self, other: Self) -> Self {
+    fn max(self, other: Self) -> Self {
         let (a, b) = (self.0, other.0);
         Self([larger(a[0], b[0]), larger(a[1], b[1]), larger(a[2], b[2]), larger(a[3], b[3])])
     }
@@ -86,15 +92,15 @@ impl Vector for Four {
         self * Self([power(rounded.0[0]), power(rounded.0[1]), power(rounded.0[2]), power(rounded.0[3])])
     }
     #[inline(always)]
-    fn sum(self) -> f32 {
-        joined!(self, f32x4_add)
+    fn sum_lanes(self) -> f32 {
+        reduced!(self, f32x4_add)
     }
     #[inline(always)]
-    fn least_of_all(self) -> f32 {
-        joined!(self, less)
+    fn min_lane(self) -> f32 {
+        reduced!(self, less)
     }
     #[inline(always)]
-    fn largest_of_all(self) -> f32 {
-        joined!(self, larger)
+    fn max_lane(self) -> f32 {
+        reduced!(self, larger)
     }
 }

@@ -1,3 +1,5 @@
+use approx::{assert_abs_diff_eq, assert_relative_eq};
+
 use super::*;
 use crate::{Layout, Mask};
 
@@ -16,8 +18,8 @@ fn merged_shards_equal_the_whole() {
         merged.merge(&moments(shard));
     }
     assert_eq!(merged.count, whole.count);
-    assert!((merged.mean - whole.mean).abs() < 1e-9);
-    assert!((merged.m2 / whole.m2 - 1.0).abs() < 1e-12);
+    assert_abs_diff_eq!(merged.mean, whole.mean, epsilon = 1e-9);
+    assert_relative_eq!(merged.m2, whole.m2, max_relative = 1e-12);
 }
 
 #[test]

@@ -2,7 +2,6 @@ use crate::{
     error::{check_config, check_count, check_len, Result},
     groups::Groups,
     layout::Batch,
-    order::sort,
     real::Real,
     reduce::{row_total, Sum},
 };
@@ -17,39 +16,46 @@ pub struct TrieInput<'a, R> {
 }
 
 /// Which responses [`trie_complexity`] compares at a position.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TriePrefix {
-    /// All of the group, whatever came before.
+    /// All responses of the group, whatever their earlier tokens.
     #[default]
     Any,
     /// Only those that are kept in the same earlier slots and have the same tokens there: the exact prefix tree.
     Same,
 }
 
-/// The number of a branch: of the scores of the responses that took the same token.
+/// The value of a branch, computed from the scores of the responses that chose the same token.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum BranchValue {
-    /// Their mean.
+    /// The mean.
     #[default]
     Mean,
-    /// Their median; of two middle ones the lower.
+    /// The median; of two middle ones the lower.
     Median,
 }
 
-/// How far the branches are from each other.
+/// How the distance between branch values is measured.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum BranchSpread {
     /// The variance, divided by the number of branches.
     #[default]
     Variance,
-    /// The upper quartile less the lower one, linear between neighbours.
+    /// The upper quartile minus the lower one, each interpolated linearly.
     InterQuartileRange,
-    /// The largest less the smallest.
+    /// The largest minus the smallest.
     Range,
 }
 
 /// How [`trie_complexity`] compares branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct TrieConfig {
     /// Default [`TriePrefix::Any`].
     pub prefix: TriePrefix,
@@ -57,7 +63,7 @@ pub struct TrieConfig {
     pub value: BranchValue,
     /// Default [`BranchSpread::Variance`].
     pub spread: BranchSpread,
-    /// Branches of fewer responses are left out; at least 1, default 1.
+    /// Branches with fewer responses are ignored; at least 1, default 1.
     pub min_branch_size: usize,
 }
 
@@ -67,47 +73,54 @@ impl Default for TrieConfig {
     }
 }
 
-/// Working memory of [`trie_complexity`]: one entry per sequence, whatever is in it.
+/// Working memory of [`trie_complexity`]: [`trie_scratch_len`] entries; their content before a call does not matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TrieScratch {
     score: f64,
-    /// The number of the k-th branch, kept in the k-th entry of its part.
+    /// The value of the k-th branch, stored in the k-th entry of the part.
     branch: f64,
     group: usize,
     sequence: usize,
-    /// Responses with the same prefix have the same.
+    /// Responses with the same prefix have the same class.
     class: usize,
     token: Option<u32>,
 }
 
 impl TrieScratch {
-    /// Responses side by side that are to be compared; those that have no token here come first.
+    /// Sort key: responses to be compared become neighbours; those that have no token here come first.
     fn place(&self) -> (usize, usize, Option<u32>) {
         (self.group, self.class, self.token)
     }
 }
 
-/// How much the choice of each token decided the score, by what other responses to the same prompt chose there.
+/// Entries of the scratch of [`trie_complexity`]: one per sequence.
+pub const fn trie_scratch_len(batch: &Batch<'_>) -> usize {
+    batch.sequences()
+}
+
+/// How much the choice of each token decided the score, judged by the other responses to the same prompt.
 ///
 /// ```text
 /// score_i = Σ_t r_t        at position t of a group: branch_k = mean (or median) of the scores of the responses with token k there
 /// C_t = variance (or inter-quartile range, or range) of the branches, if there are at least two different tokens, else 0
 /// ```
 ///
-/// Every response of the group that is kept at `t` gets that number. Position `t` is the slot within the sequence.
+/// Every response of the group that is kept at `t` gets this number. Position `t` is the slot within the sequence.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
 /// **Mask.** Dropped slots are never read and get 0; a response takes part at a position only if it is kept there.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit `batch`; [`Error::Config`](crate::Error::Config) if `min_branch_size` is 0.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit `batch`, or
+/// `scratch` does not have [`trie_scratch_len`] entries; [`Error::Config`](crate::Error::Config) if `min_branch_size`
+/// is 0.
 ///
-/// **Reference.** The owner's experiment (BNTO), complexity `Trie` of the structural weight; [`TriePrefix::Same`] is an addition.
+/// **Reference.** BNTO, `docs/bnto.md` §3.4.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{loss::*, Batch, Groups, Layout, Mask};
+/// use tokenwise::{weight::*, Batch, Groups, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(3, 2)?, Mask::new(&[true, true, true, true, true, false]))?;
 /// let input = TrieInput { tokens: &[7, 1, 7, 2, 7, 9], rewards: &[0.0, 1.0, 0.0, 3.0, 5.0, f64::NAN] };
@@ -128,7 +141,7 @@ pub fn trie_complexity<R: Real>(
     check_count("groups", groups.sequences(), batch.sequences())?;
     check_len("tokens", input.tokens, batch.tokens())?;
     check_len("rewards", input.rewards, batch.tokens())?;
-    check_len("scratch", scratch, batch.sequences())?;
+    check_len("scratch", scratch, trie_scratch_len(batch))?;
     check_len("out", out, batch.tokens())?;
     let size = config.min_branch_size;
     check_config("min_branch_size", "at least 1", size as f64, size > 0)?;
@@ -147,7 +160,7 @@ pub fn trie_complexity<R: Real>(
             entry.token = kept.then(|| input.tokens[start + t]);
         }
         // scores within a branch ascend, so that its sum does not depend on the order of the sequences
-        sort(scratch, |a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
+        scratch.sort_unstable_by(|a, b| a.place().cmp(&b.place()).then(a.score.total_cmp(&b.score)));
         let mut begin = 0;
         while begin < scratch.len() {
             let first = scratch[begin];
@@ -188,7 +201,7 @@ fn spread(part: &mut [TrieScratch], config: &TrieConfig) -> f64 {
             let members = &part[begin..begin + size];
             let value = match config.value {
                 BranchValue::Mean => mean(members, |entry| entry.score),
-                // what is not a number has no place in an order
+                // NaN cannot be ordered
                 BranchValue::Median => members
                     .iter()
                     .find(|entry| entry.score.is_nan())
@@ -206,7 +219,7 @@ fn spread(part: &mut [TrieScratch], config: &TrieConfig) -> f64 {
     if let Some(entry) = part.iter().find(|entry| entry.branch.is_nan()) {
         return entry.branch;
     }
-    // a few branches, and only their numbers may move: the responses stay where they are
+    // insertion sort: there are few branches, and only their values may move; the responses must stay in place
     for i in 1..branches {
         let mut k = i;
         while k > 0 && part[k].branch < part[k - 1].branch {
@@ -234,7 +247,7 @@ fn mean(entries: &[TrieScratch], number: impl Fn(&TrieScratch) -> f64) -> f64 {
     sum.value() / entries.len() as f64
 }
 
-/// Linear between neighbours of numbers in ascending order.
+/// Quantile of values in ascending order, interpolated linearly.
 fn quantile(sorted: &[TrieScratch], level: f64) -> f64 {
     let place = level * (sorted.len() - 1) as f64;
     let (low, share) = (place as usize, place - (place as usize) as f64);

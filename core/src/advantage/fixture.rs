@@ -46,7 +46,7 @@ pub(super) const SUM_PI_SQUARED: [f64; 20] = [
     0.3, 0.8, NAN, NAN, NAN,
     0.5, 0.4, 0.2, 0.9, 0.7,
 ];
-/// What the rewards of each sequence add up to.
+/// The sum of the rewards of each sequence.
 pub(super) const SCORES: [f64; 4] = [1.0, 0.75, -1.0, 2.0];
 pub(super) const PAIRS: [u32; 4] = [0, 0, 1, 1];
 
@@ -54,7 +54,7 @@ pub(super) fn batch() -> Batch<'static> {
     Batch::new(Layout::padded(4, 5).unwrap(), Mask::new(&KEEP)).unwrap()
 }
 
-/// One number per sequence on its kept tokens.
+/// One number per sequence, copied to its kept tokens.
 pub(super) fn on_tokens(rows: [f64; 4]) -> [f64; 20] {
     core::array::from_fn(|slot| if KEEP[slot] { rows[slot / 5] } else { 0.0 })
 }
@@ -63,6 +63,6 @@ pub(super) fn on_tokens(rows: [f64; 4]) -> [f64; 20] {
 pub(super) fn assert_close(got: &[f64], expected: &[f64]) {
     assert_eq!(got.len(), expected.len());
     for (index, (&a, &b)) in got.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= 1e-14 + 1e-12 * b.abs(), "[{index}]: got {a}, expected {b}");
+        assert!(approx::relative_eq!(a, b, epsilon = 1e-14, max_relative = 1e-12), "[{index}]: got {a}, expected {b}");
     }
 }

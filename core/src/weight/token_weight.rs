@@ -7,15 +7,17 @@ use crate::{
     simd::multiversion,
 };
 
-/// How much a token's entropy counts in the budget: the `w` of [`dual_game`](super::dual_game).
+/// How much a token's entropy counts in the budget: the `w` of [`dual_game`](crate::loss::dual_game()).
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TokenWeight<'a, R> {
-    /// `p (1 − p) |A|`: undecided tokens that mattered.
+    /// `p (1 − p) |A|`: large for uncertain tokens with a large advantage.
     #[default]
     Plain,
-    /// `p (1 − p) |A| |log π − log π_ref|`: only where the policy has left its reference. Without a reference the gate is 1.
+    /// `p (1 − p) |A| |log π − log π_ref|`: 0 where the policy equals its reference. Without a reference the last
+    /// factor is 1.
     KlGated,
-    /// Weights made beforehand, such as those of [`structural_weights`](super::structural_weights); constants.
+    /// Precomputed weights, such as those of [`structural_weights`](super::structural_weights); constants.
     Structural(&'a [R]),
 }
 
@@ -24,12 +26,19 @@ pub enum TokenWeight<'a, R> {
 pub struct TokenWeightInput<'a, R> {
     /// Log-probabilities of the policy.
     pub log_probs: &'a [R],
-    /// Log-probabilities of the reference, if there is one; only [`TokenWeight::KlGated`] looks at them.
+    /// Log-probabilities of the reference, if there is one; only [`TokenWeight::KlGated`] reads them.
     pub ref_log_probs: Option<&'a [R]>,
     /// Advantages.
     pub advantages: &'a [R],
     /// Which weight.
     pub weight: TokenWeight<'a, R>,
+}
+
+impl<'a, R> TokenWeightInput<'a, R> {
+    /// [`TokenWeight::Plain`], without a reference.
+    pub const fn new(log_probs: &'a [R], advantages: &'a [R]) -> Self {
+        Self { log_probs, ref_log_probs: None, advantages, weight: TokenWeight::Plain }
+    }
 }
 
 impl<R> TokenWeight<'_, R> {
@@ -47,7 +56,7 @@ impl<R> TokenWeight<'_, R> {
 /// p = e^{log π}      Plain: w = p (1 − p) |A|      KlGated: w = p (1 − p) |A| |log π − log π_ref|      Structural: as given
 /// ```
 ///
-/// Certain tokens and impossible ones weigh 0, and so do those without an advantage.
+/// Tokens with probability 0 or 1 get weight 0 from `Plain` and `KlGated`, and so do those with advantage 0.
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
@@ -55,12 +64,12 @@ impl<R> TokenWeight<'_, R> {
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** The owner's experiment, §2: groups C1 and C2 weigh `Plain`, C3 `KlGated`.
+/// **Reference.** BNTO, `docs/bnto.md` §3: groups C1 and C2 use `Plain`, C3 uses `KlGated`.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{loss::*, math, Batch, Layout, Mask};
+/// use tokenwise::{math, weight::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let input = TokenWeightInput {
@@ -88,20 +97,19 @@ pub fn token_weights<R: Real>(batch: &Batch<'_>, input: TokenWeightInput<'_, R>,
     Ok(())
 }
 
-multiversion! {
-    fn write<R: Real>(batch: &Batch<'_>, input: TokenWeightInput<'_, R>, out: &mut [R]) -> () {
-        let (kind, given) = Kind::of(input.weight, input.ref_log_probs, input.log_probs);
-        let reference = input.ref_log_probs.unwrap_or(input.log_probs);
-        for row in batch.rows() {
-            let inputs = [input.log_probs, reference, input.advantages, given];
-            map_row(&row, inputs, [&mut *out], |[log_prob, reference, advantage, given]| {
-                ([kind.weigh(log_prob, log_prob - reference, advantage, given).weight], [])
-            });
-        }
+#[multiversion]
+fn write<R: Real>(batch: &Batch<'_>, input: TokenWeightInput<'_, R>, out: &mut [R]) {
+    let (kind, given) = Kind::of(input.weight, input.ref_log_probs, input.log_probs);
+    let reference = input.ref_log_probs.unwrap_or(input.log_probs);
+    for row in batch.rows() {
+        let inputs = [input.log_probs, reference, input.advantages, given];
+        map_row(&row, inputs, out, |[log_prob, reference, advantage, given]| {
+            kind.weigh(log_prob, log_prob - reference, advantage, given).weight
+        });
     }
 }
 
-/// What is left of a [`TokenWeight`] once its slices have been taken out.
+/// A [`TokenWeight`] without its slices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
@@ -109,14 +117,14 @@ pub(crate) enum Kind {
     Given,
 }
 
-/// The weight of one token, and its derivative by the log-probability.
+/// The weight of one token, and its derivative with respect to the log-probability.
 pub(crate) struct Weighed<R> {
     pub(crate) weight: R,
     pub(crate) slope: R,
 }
 
 impl Kind {
-    /// The kind, and the given weights; where there are none, `other` stands in for them unread.
+    /// The kind, and the given weights; if there are none, `other` is returned in their place and never read.
     pub(crate) fn of<'a, R>(weight: TokenWeight<'a, R>, reference: Option<&[R]>, other: &'a [R]) -> (Self, &'a [R]) {
         match weight {
             TokenWeight::Structural(weights) => (Self::Given, weights),
@@ -125,11 +133,11 @@ impl Kind {
         }
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     pub(crate) fn weigh<R: Real>(self, log_prob: R, gap: R, advantage: R, given: R) -> Weighed<R> {
         let (zero, one) = (R::zero(), R::one());
         let p = exp(log_prob);
-        // an impossible token weighs 0 however far it is from its reference: 0 · inf would be NaN
+        // a token with probability 0 has weight 0 however far it is from its reference: 0 · inf would be NaN
         let gap = if p == zero { zero } else { gap };
         let weight = p * (one - p) * advantage.abs();
         let slope = p * (one - (p + p)) * advantage.abs();

@@ -1,4 +1,4 @@
-use super::{fixture16::*, *};
+use super::{super::fixture::*, *};
 use crate::Groups;
 
 #[rustfmt::skip]
@@ -70,12 +70,7 @@ fn tir_optimal_token_baseline_of_verl_0_9_1() {
 fn a_scratch_of_another_shape_is_refused() {
     let groups = Groups::from_ids(&PAIRS).unwrap();
     let (mut advantages, mut returns) = ([9.0; 20], [9.0; 20]);
-    let input = OptimalBaselineInput {
-        rewards: &REWARDS,
-        old_log_probs: &OLD_LOG_PROBS,
-        sum_pi_squared: &SUM_PI_SQUARED,
-        is_weights: None,
-    };
+    let input = OptimalBaselineInput::new(&REWARDS, &OLD_LOG_PROBS, &SUM_PI_SQUARED);
     let scratch =
         OptimalBaselineScratch { columns: &mut [WeightedSum::default(); 9], lengths: &mut [TopTwo::default(); 2] };
     let output = OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns };

@@ -3,14 +3,14 @@ use crate::{
     layout::{Batch, Row},
     math::sqrt,
     real::Real,
-    reduce::{map_row, Sum},
+    reduce::{fold_row, map_row, Sum},
     simd::multiversion,
 };
 
-/// Keeps deviations from 0, and the means of a sequence from dividing by it.
+/// Keeps deviations, and the divisors of the means over a sequence, positive.
 const EPSILON: f64 = 1e-6;
 
-/// How far each advantage is from that of the token before it: a measure of structure that needs one response only.
+/// How far each advantage is from that of the token before it: a measure of structure that needs only one response.
 ///
 /// ```text
 /// C_t = |A_t − A_{t−1}|        0 at the first kept token
@@ -18,16 +18,16 @@ const EPSILON: f64 = 1e-6;
 ///
 /// **Alignment.** Action-aligned in and out.
 ///
-/// **Mask.** Dropped slots are never read and get 0; `t − 1` is the kept token before.
+/// **Mask.** Dropped slots are never read and get 0; `t − 1` is the previous kept token.
 ///
 /// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`.
 ///
-/// **Reference.** The owner's experiment (BNTO), complexity `AdvantageJump` of the structural weight.
+/// **Reference.** BNTO, `docs/bnto.md` §3.4.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{loss::*, Batch, Layout, Mask};
+/// use tokenwise::{weight::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
 /// let mut out = [9.0; 4];
@@ -62,24 +62,27 @@ pub struct StructuralInput<'a, R> {
     pub complexity: &'a [R],
 }
 
-/// Over what a token is compared with the others.
+/// The tokens over which means and deviations are computed.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ScoreScope {
     /// The kept tokens of the batch.
     #[default]
     Batch,
-    /// Those of its own sequence; every mean then divides by `n_i + 1e-6`.
+    /// The kept tokens of the same sequence; every mean then divides by `n_i + 1e-6`.
     Sequence,
 }
 
-/// What [`structural_weights`] weighs by how much.
+/// The factors of the terms of [`structural_weights`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default, deny_unknown_fields))]
 pub struct StructuralConfig {
-    /// c, of the complexity; default 1.
+    /// Factor c of the complexity; default 1.
     pub complexity: f64,
-    /// α, of the surprisal; default 0.3.
+    /// Factor α of the surprisal; default 0.3.
     pub surprisal: f64,
-    /// β, of the surprisal's share in the advantage; default 0.2.
+    /// Factor β of the drift D, the centred surprisal times the advantage; default 0.2.
     pub drift: f64,
     /// Default [`ScoreScope::Batch`].
     pub scope: ScoreScope,
@@ -91,7 +94,7 @@ impl Default for StructuralConfig {
     }
 }
 
-/// How important each token is for the structure of what is written: never negative, a constant in every gradient.
+/// How important each token is for the structure of the response: never negative, a constant in every gradient.
 ///
 /// ```text
 /// S = −log π      D = A (S − mean S)      I = max(0, c z(C) + α z(S) + β z(D))
@@ -102,22 +105,22 @@ impl Default for StructuralConfig {
 ///
 /// **Mask.** Dropped slots are never read and get 0; no mean counts them.
 ///
-/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`; [`Error::Config`](crate::Error::Config) if one of
-/// the three factors is not finite.
+/// **Errors.** [`Error::Length`](crate::Error::Length) if a slice does not fit `batch`;
+/// [`Error::Config`](crate::Error::Config) if one of the three factors is not finite.
 ///
-/// **Reference.** The owner's experiment (BNTO), the structural weight; variances divide by n.
+/// **Reference.** BNTO, `docs/bnto.md` §3.3; variances divide by n.
 ///
 /// # Example
 ///
 /// ```
-/// use tokenwise::{loss::*, Batch, Layout, Mask};
+/// use tokenwise::{weight::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let input = StructuralInput { log_probs: &[-1.0, f64::NAN, -3.0], advantages: &[1.0, f64::NAN, 1.0], complexity: &[0.0, f64::NAN, 0.0] };
 /// let mut out = [9.0; 3];
 /// structural_weights(&batch, input, &StructuralConfig { surprisal: 0.5, drift: 0.0, ..Default::default() }, &mut out)?;
 /// assert_eq!(out[..2], [0.0, 0.0]);                  // the first token is less surprising than the mean
-/// assert!((out[2] - 0.5).abs() < 1e-5);              // the last is one deviation above it
+/// approx::assert_abs_diff_eq!(out[2], 0.5, epsilon = 1e-5); // the last is one deviation above it
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn structural_weights<R: Real>(
@@ -137,33 +140,32 @@ pub fn structural_weights<R: Real>(
     Ok(())
 }
 
-multiversion! {
-    fn weigh<R: Real>(batch: &Batch<'_>, input: StructuralInput<'_, R>, config: &StructuralConfig, out: &mut [R]) -> () {
-        match config.scope {
-            ScoreScope::Batch => {
-                let scores = Scores::of(|| batch.rows(), input, batch.kept().max(1) as f64);
-                for row in batch.rows() {
-                    scores.write(&row, input, config, out);
-                }
+#[multiversion]
+fn weigh<R: Real>(batch: &Batch<'_>, input: StructuralInput<'_, R>, config: &StructuralConfig, out: &mut [R]) {
+    match config.scope {
+        ScoreScope::Batch => {
+            let scores = Scores::of(|| batch.rows(), input, batch.kept().max(1) as f64);
+            for row in batch.rows() {
+                scores.write(&row, input, config, out);
             }
-            ScoreScope::Sequence => {
-                for row in batch.rows() {
-                    let scores = Scores::of(|| core::iter::once(row), input, row.kept() as f64 + EPSILON);
-                    scores.write(&row, input, config, out);
-                }
+        }
+        ScoreScope::Sequence => {
+            for row in batch.rows() {
+                let scores = Scores::of(|| core::iter::once(row), input, row.kept() as f64 + EPSILON);
+                scores.write(&row, input, config, out);
             }
         }
     }
 }
 
 /// The three quantities of a token.
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 fn quantities<R: Real>([log_prob, advantage, complexity]: [R; 3], mean_surprisal: f64) -> [f64; 3] {
     let surprisal = -log_prob.widen();
     [complexity.widen(), surprisal, advantage.widen() * (surprisal - mean_surprisal)]
 }
 
-#[cfg_attr(not(compact), inline(always))]
+#[inline(always)]
 fn means<'b, R: Real>(
     rows: impl Iterator<Item = Row<'b>>,
     inputs: [&[R]; 3],
@@ -172,7 +174,7 @@ fn means<'b, R: Real>(
 ) -> [f64; 3] {
     let mut sums = [Sum::default(); 3];
     for row in rows {
-        for (sum, part) in sums.iter_mut().zip(map_row(&row, inputs, [], |token| ([], term(token)))) {
+        for (sum, part) in sums.iter_mut().zip(fold_row(&row, inputs, [], |token| ([], term(token)))) {
             sum.add(part);
         }
     }
@@ -186,7 +188,7 @@ struct Scores {
 }
 
 impl Scores {
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn of<'b, R: Real, I: Iterator<Item = Row<'b>>>(
         rows: impl Fn() -> I,
         input: StructuralInput<'_, R>,
@@ -202,10 +204,10 @@ impl Scores {
         Self { mean, scale: variance.map(|variance| sqrt(variance + EPSILON) + EPSILON) }
     }
 
-    #[cfg_attr(not(compact), inline(always))]
+    #[inline(always)]
     fn write<R: Real>(&self, row: &Row<'_>, input: StructuralInput<'_, R>, config: &StructuralConfig, out: &mut [R]) {
         let inputs = [input.log_probs, input.advantages, input.complexity];
-        map_row(row, inputs, [out], |token| {
+        map_row(row, inputs, out, |token| {
             let x = quantities(token, self.mean[1]);
             let z = |i: usize| {
                 let z = (x[i] - self.mean[i]) / self.scale[i];
@@ -217,7 +219,7 @@ impl Scores {
                 }
             };
             let importance = config.complexity * z(0) + config.surprisal * z(1) + config.drift * z(2);
-            ([R::narrow(if importance < 0.0 { 0.0 } else { importance })], [])
+            R::narrow(if importance < 0.0 { 0.0 } else { importance })
         });
     }
 }
