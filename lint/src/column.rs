@@ -1,6 +1,6 @@
-//! The numbers a rollout may have for every token.
+//! Per-token columns of a rollout.
 
-/// Numbers of which there is one per token.
+/// A per-token column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
     /// log π of the policy being trained.
@@ -9,7 +9,7 @@ pub enum Column {
     OldLogProbs,
     /// log π of the reference.
     RefLogProbs,
-    /// log π as the sampler told it.
+    /// log π as reported by the sampler.
     RolloutLogProbs,
     /// Advantages.
     Advantages,
@@ -21,7 +21,7 @@ pub enum Column {
     Rewards,
     /// Task scores on the tokens.
     Scores,
-    /// Entropy of the whole distribution.
+    /// Entropy of the distribution over the vocabulary.
     Entropies,
     /// The same before the update.
     OldEntropies,
@@ -29,11 +29,11 @@ pub enum Column {
     Predictions,
 }
 
-/// How many columns there are.
+/// Number of columns.
 pub const COLUMNS: usize = 12;
 
 impl Column {
-    /// All of them, in the order of their numbers.
+    /// All columns, in declaration order.
     pub const ALL: [Self; COLUMNS] = [
         Self::LogProbs,
         Self::OldLogProbs,
@@ -49,7 +49,8 @@ impl Column {
         Self::Predictions,
     ];
 
-    /// Inputs before what is computed from them, so that the first one with a fault is its origin.
+    /// Order in which columns are checked: inputs before what is computed from them, so that the first fault is the
+    /// cause.
     pub const BY_ORIGIN: [Self; COLUMNS] = [
         Self::RolloutLogProbs,
         Self::OldLogProbs,

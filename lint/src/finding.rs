@@ -2,29 +2,29 @@
 
 use crate::column::{Column, COLUMNS};
 
-/// What can be wrong.
+/// The rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// A kept token has NaN or ±∞.
+    /// A kept token is NaN or ±∞.
     NotANumber,
-    /// A reward or score where the mask is 0: it is lost.
+    /// A reward or score on a dropped token: it is lost.
     RewardOnDroppedSlot,
-    /// The response goes on after the last kept token.
+    /// The response continues after the last kept token.
     LastTokenHidden,
     /// No token of a sequence is kept.
     NothingKept,
-    /// π/π_old is not 1 although nothing was learned yet.
+    /// π/π_old differs from 1 before the first update.
     RatioAtFirstUpdate,
     /// Returns are not values + advantages.
     ReturnsDisagree,
-    /// The advantages of a prompt's samples do not add up to 0.
+    /// The advantages of a prompt's samples do not sum to 0.
     GroupNotCentred,
     /// All samples of a prompt have the same score.
     TiedGroup,
 }
 
 impl Rule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 8] = [
         Self::NotANumber,
         Self::RewardOnDroppedSlot,
@@ -56,25 +56,25 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Finding {
-    /// Where the numbers stop being numbers, and what else that spoilt.
+    /// The first value that is not finite, and how many others follow from it.
     NotANumber {
-        /// The column where it begins.
+        /// The column in which it appears first.
         column: Column,
         /// Its first such token.
         token: usize,
-        /// What stands there.
+        /// The value.
         value: f64,
-        /// How many more tokens of the column have a fault.
+        /// Number of further tokens of this column that are not finite.
         more: usize,
-        /// How many tokens have one in the columns computed after it; in the order of [`Column::ALL`].
+        /// Number of such tokens in each column computed from it; indexed like [`Column::ALL`].
         spoilt: [usize; COLUMNS],
     },
-    /// The columns are fine, the score of the sequence is not.
+    /// The columns are finite, the score of the sequence is not.
     ScoreNotANumber {
-        /// What stands there.
+        /// The score.
         value: f64,
     },
-    /// A reward that nobody reads.
+    /// A reward that is never used.
     RewardOnDroppedSlot {
         /// [`Column::Scores`] or [`Column::Rewards`].
         column: Column,
@@ -83,22 +83,22 @@ pub enum Finding {
         /// The reward.
         value: f64,
     },
-    /// The response goes on after the last kept token.
+    /// The response continues after the last kept token.
     LastTokenHidden {
-        /// The last token that was generated.
+        /// The last generated token.
         token: usize,
-        /// The last token that is kept.
+        /// The last kept token.
         last: usize,
     },
     /// No token is kept.
     NothingKept,
     /// A ratio that should be 1.
     RatioAtFirstUpdate {
-        /// Where it is farthest from 1.
+        /// The token farthest from 1.
         token: usize,
         /// The ratio there.
         ratio: f64,
-        /// How many tokens are too far from 1.
+        /// Number of tokens too far from 1.
         tokens: usize,
     },
     /// A return that is not value + advantage.
@@ -111,21 +111,21 @@ pub enum Finding {
         value: f64,
         /// The advantage.
         advantage: f64,
-        /// What the return should be.
+        /// value + advantage.
         wanted: f64,
-        /// How many more tokens disagree.
+        /// Number of further tokens that disagree.
         more: usize,
     },
-    /// The advantages of a prompt's samples do not add up to 0.
+    /// The advantages of a prompt's samples do not sum to 0.
     GroupNotCentred {
-        /// How many samples there are.
+        /// Number of samples.
         size: u32,
-        /// What the advantages add up to.
+        /// Sum of the advantages.
         sum: f64,
     },
     /// All samples of a prompt have the same score.
     TiedGroup {
-        /// How many samples there are.
+        /// Number of samples.
         size: u32,
         /// The score.
         score: f64,
@@ -148,7 +148,7 @@ impl Finding {
         }
     }
 
-    /// The token it is about, if it is about one.
+    /// The token concerned, if any.
     #[must_use]
     pub const fn token(&self) -> Option<usize> {
         match self {
@@ -161,7 +161,7 @@ impl Finding {
         }
     }
 
-    /// The column it is about, if it is about one.
+    /// The column concerned, if any.
     #[must_use]
     pub const fn column(&self) -> Option<Column> {
         match self {

@@ -1,15 +1,15 @@
-//! Faults that only the samples of one prompt together show.
+//! Rules that need all samples of one prompt.
 
 use crate::{column::Column, finding::Finding, size, Sequence};
 
-/// What is kept of the samples of one prompt: little, because a file may have many prompts.
+/// Accumulated state of the samples of one prompt; small, because a file may have many prompts.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     size: u32,
     score_min: f64,
     score_max: f64,
     scored: u32,
-    /// Sequences whose tokens all have the same advantage; others are not relative to their group.
+    /// Sequences whose tokens share one advantage; others are not group-relative.
     constant: u32,
     advantage_sum: f64,
     advantage_size: f64,
@@ -30,7 +30,7 @@ impl Default for Group {
 }
 
 impl Group {
-    /// Takes in a sample.
+    /// Adds a sample.
     pub fn add(&mut self, sequence: &Sequence<'_>) {
         self.size += 1;
         if let Some(score) = sequence.score.or_else(|| token_scores(sequence)).filter(|score| score.is_finite()) {
@@ -45,7 +45,7 @@ impl Group {
         }
     }
 
-    /// Hands what is wrong with them to `found`; a single sample is compared with nothing.
+    /// Reports findings to `found`; groups of one sample have none.
     pub fn judge(&self, tolerance: f64, found: &mut dyn FnMut(Finding)) {
         let count = self.size;
         if count < 2 {

@@ -1,8 +1,8 @@
-//! The usual faults of logged rollouts.
+//! Checks for common faults in logged rollouts.
 //!
-//! A sequence is handed over as slices and judged by itself ([`check`]); the samples of one prompt are collected in a [`Group`] and
-//! judged together. What is found is told in numbers, not in words: the command and the page write their own sentences. No files, no
-//! allocation, no printing.
+//! Each sequence is passed as slices and checked on its own ([`check`]); the samples of one prompt are collected in a
+//! [`Group`] and checked together. Findings are numbers, not sentences: the command and the page word them. No files,
+//! no allocation, no printing.
 //!
 //! ```
 //! use tokenwise_lint::{check, Column, Finding, Options, Sequence};
@@ -27,12 +27,12 @@ pub use finding::{Finding, Rule};
 pub use group::Group;
 pub use rules::check;
 
-/// What the rules are told beside the numbers.
+/// Options of the rules.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// How far two numbers may differ and still count as equal.
     pub tolerance: f64,
-    /// Nothing was learned yet: every ratio must be 1.
+    /// No update has happened yet: every ratio must be 1.
     pub first_update: bool,
 }
 
@@ -42,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// What is known of one response.
+/// One response.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence<'a> {
     keep: &'a [bool],
@@ -54,30 +54,29 @@ pub struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// A response of which only the mask is known: which of its tokens take part.
+    /// A response with a mask and no columns.
     #[must_use]
     pub const fn new(keep: &'a [bool]) -> Self {
         Self { keep, columns: [None; COLUMNS], score: None, first_update: false }
     }
 
-    /// Adds a column. One that has not as many entries as the mask counts as missing.
+    /// Adds a column. A column whose length differs from the mask counts as missing.
     pub fn set(&mut self, column: Column, numbers: Option<&'a [f64]>) {
         self.columns[column as usize] = numbers.filter(|numbers| numbers.len() == self.keep.len());
     }
 
-    /// The numbers of a column, if it is there.
+    /// A column, if present.
     #[must_use]
     pub fn column(&self, column: Column) -> Option<&'a [f64]> {
         self.columns[column as usize]
     }
 
-    /// A number, 0 where there is no such column.
+    /// An entry of a column; 0 if the column is missing.
     fn at(&self, column: Column, token: usize) -> f64 {
         self.column(column).and_then(|numbers| numbers.get(token)).copied().unwrap_or(0.0)
     }
 
-    /// Hands over the numbers of a column on kept tokens, each with its token. A loop that exists once: in a browser every copy is
-    /// paid for.
+    /// Calls `work` for every kept token of a column. Takes a `dyn` closure so that the loop is compiled only once.
     fn each_kept(&self, column: Column, work: &mut dyn FnMut(usize, f64)) {
         let Some(numbers) = self.column(column) else { return };
         for (token, keep) in self.keep.iter().enumerate() {
@@ -88,7 +87,7 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// |x|: `core` has had it since Rust 1.85 only.
+/// |x|: `core` has `abs` only since Rust 1.85.
 fn size(x: f64) -> f64 {
     if x < 0.0 {
         -x

@@ -1,4 +1,4 @@
-//! Faults that one sequence shows by itself.
+//! Rules that look at one sequence.
 
 use tokenwise::math::exp;
 
@@ -8,7 +8,7 @@ use crate::{
     size, Options, Sequence,
 };
 
-/// Hands every fault of a sequence to `found`.
+/// Reports every fault of a sequence to `found`.
 pub fn check(sequence: &Sequence<'_>, options: &Options, found: &mut dyn FnMut(Finding)) {
     not_a_number(sequence, found);
     lost_reward(sequence, found);
@@ -19,7 +19,7 @@ pub fn check(sequence: &Sequence<'_>, options: &Options, found: &mut dyn FnMut(F
     returns(sequence, options.tolerance, found);
 }
 
-/// One finding a sequence: where the numbers stop being numbers, and what else that spoilt.
+/// At most one finding per sequence: the first value that is not finite, and what follows from it.
 fn not_a_number(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
     let mut origin: Option<(Column, usize, f64, usize)> = None;
     let mut spoilt = [0; COLUMNS];
@@ -48,7 +48,7 @@ fn is_something(x: f64) -> bool {
     x.is_finite() && x != 0.0
 }
 
-/// A reward where nobody reads it.
+/// A reward on a dropped token.
 fn lost_reward(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
     for column in [Column::Scores, Column::Rewards] {
         for (token, keep) in sequence.keep.iter().enumerate() {
@@ -61,7 +61,7 @@ fn lost_reward(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
     }
 }
 
-/// A response that goes on after its last kept token.
+/// A response that continues after its last kept token.
 fn hidden_end(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
     let Some(last) = sequence.keep.iter().rposition(|keep| *keep) else {
         if !sequence.keep.is_empty() {
@@ -69,7 +69,7 @@ fn hidden_end(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
         }
         return;
     };
-    // padding is 0; what is not was generated
+    // padding is 0; anything else was generated
     let log_probs = [Column::OldLogProbs, Column::LogProbs, Column::RolloutLogProbs];
     let generated = |token: &usize| log_probs.iter().any(|column| is_something(sequence.at(*column, *token)));
     if let Some(token) = (last + 1..sequence.keep.len()).rev().find(generated) {
@@ -83,7 +83,7 @@ fn ratio(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)
     let mut tokens = 0;
     sequence.each_kept(Column::LogProbs, &mut |token, new| {
         let ratio = exp(new - old.get(token).copied().unwrap_or(new));
-        // NaN is told elsewhere
+        // NaN is reported by another rule
         if size(ratio - 1.0) > tolerance {
             tokens += 1;
             let farther = match worst {

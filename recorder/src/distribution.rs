@@ -1,33 +1,33 @@
-//! How the numbers of one step were spread.
+//! Distribution of the values of one step.
 
 use serde_json::{json, Value};
 use tokenwise::{
-    metric::{quantile, Moments, Spread},
-    Batch, Layout, Mask,
+    metric::{quantile, QuantileConfig},
+    Batch, Layout, Mask, Moments, Spread,
 };
 
-/// Equal parts between the smallest and the largest number.
+/// Equal-width bins between minimum and maximum.
 const BINS: usize = 20;
 
-/// Quantiles and a histogram of the numbers of one step, small enough for a line of a log.
+/// Quantiles and a histogram of the values of one step, small enough for a line of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
-    /// How many finite numbers.
+    /// Number of finite values.
     pub count: usize,
-    /// How many that were not.
+    /// Number of other values.
     pub not_finite: usize,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Their standard deviation, divisor n.
+    /// Standard deviation, divisor n.
     pub std: f64,
-    /// Smallest, then the 10th, 50th and 90th percentile, then largest.
+    /// Minimum, 10th, 50th and 90th percentile, maximum.
     pub quantiles: [f64; 5],
-    /// How many lie in each of 20 equal parts between the smallest and the largest.
+    /// Counts of 20 equal-width bins between minimum and maximum.
     pub bins: [u64; BINS],
 }
 
 impl Distribution {
-    /// Of some numbers; `None` if none is finite.
+    /// Summarises `values`; `None` if none is finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         let finite: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
         if finite.is_empty() {
@@ -36,7 +36,8 @@ impl Distribution {
         let keep = vec![true; finite.len()];
         let batch = Batch::new(Layout::padded(1, finite.len()).ok()?, Mask::new(&keep)).ok()?;
         let moments = Moments::of(&batch, &finite).ok()?;
-        let quantiles = [0.0, 0.1, 0.5, 0.9, 1.0].map(|level| quantile(&batch, &finite, level).unwrap_or(f64::NAN));
+        let quantiles = [0.0, 0.1, 0.5, 0.9, 1.0]
+            .map(|level| quantile(&batch, &finite, &QuantileConfig { level }).unwrap_or(f64::NAN));
         let (low, high) = (quantiles[0], quantiles[4]);
         let mut bins = [0; BINS];
         for &x in &finite {
@@ -55,7 +56,7 @@ impl Distribution {
         })
     }
 
-    /// As it stands in a log.
+    /// The JSON object of the log.
     pub fn to_json(&self) -> Value {
         let [min, p10, p50, p90, max] = self.quantiles;
         json!({

@@ -5,37 +5,37 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the functions of this crate return.
+/// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a file was not read or written; each names the file.
+/// Why a file was not read or written; every variant names the file.
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Error {
-    /// The operating system refused.
+    /// An I/O error.
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Its reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file has the wrong format.
     Malformed {
         /// The file.
         path: PathBuf,
-        /// The line, counted from 1, where it is known.
+        /// The line, counted from 1, if known.
         line: Option<usize>,
-        /// The record, counted from 1, where it is known.
+        /// The record, counted from 1, if known.
         record: Option<usize>,
-        /// What was found, and what is wanted.
+        /// What was found and what was expected.
         why: String,
     },
-    /// There is nothing in it.
+    /// The file has no records.
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// A record that must not be written; the file was not touched.
+    /// A record that must not be written; the file is unchanged.
     Refused {
         /// The file.
         path: PathBuf,
@@ -64,7 +64,7 @@ impl fmt::Display for Error {
                 }
                 write!(f, ": {why}")
             }
-            Self::Empty { path } => write!(f, "{}: there is no record in it", path.display()),
+            Self::Empty { path } => write!(f, "{}: no records", path.display()),
             Self::Refused { path, why } => write!(f, "{}: {why}", path.display()),
         }
     }

@@ -1,4 +1,4 @@
-//! An entropy history that is extended step by step.
+//! An entropy history that grows step by step.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -16,7 +16,7 @@ use crate::{
 
 const TAIL: &[u8] = b"\n]\n";
 
-/// The writer of one `entropy_history_<experiment>.json`; see the crate's documentation for how it stays whole.
+/// The writer of one `entropy_history_<experiment>.json`; the crate's documentation says how the file stays complete.
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
@@ -24,21 +24,21 @@ pub struct History {
     last_step: Option<u64>,
     /// The copy that has the public name.
     public: Copy,
-    /// The other one, once there was an append.
+    /// The other copy, after the first append.
     hidden: Option<Copy>,
-    /// What the hidden copy lacks.
+    /// The record that the hidden copy lacks.
     missing: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Copy {
     file: File,
-    /// Where the text after the last record begins.
+    /// Offset of the end of the last record.
     end: u64,
 }
 
 impl History {
-    /// Opens a history, or begins it; one that another program wrote is taken as it is.
+    /// Opens or creates a history; also one written by another program.
     ///
     /// # Errors
     ///
@@ -78,16 +78,16 @@ impl History {
         self.last_step
     }
 
-    /// Adds a record; `extra` follows `step` and `entropy` as further keys.
+    /// Appends a record; `extra` adds further keys after `step` and `entropy`.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the step is not after the last one, the entropy is not finite, or `extra` has one of the two keys;
-    /// [`Error::Io`]. The public file then is as it was, or has the record.
+    /// [`Error::Refused`] if the step is not after the last one, the entropy is not finite, or `extra` has one of the
+    /// two keys; [`Error::Io`], and then the public file is unchanged or has the record.
     pub fn append(&mut self, step: u64, entropy: f64, extra: &Map<String, Value>) -> Result<()> {
         self.check(step, entropy, extra)?;
         let record = entry(step, entropy, extra, self.last_step.is_some());
-        // whatever fails below, the hidden copy is not to be trusted
+        // if anything below fails, the hidden copy is in an unknown state
         let hidden = self.hidden.take();
         let mut hidden = match hidden {
             Some(hidden) => hidden,
@@ -106,7 +106,7 @@ impl History {
             self.missing = record;
         }
         if self.survive == Survive::PowerLoss {
-            // the next append changes the copy that bore the name until now: the rename must have arrived before
+            // the next append modifies the copy that had the public name until now: the rename must be on disk before
             sync_folder(&self.path)?;
         }
         Ok(())
@@ -163,7 +163,7 @@ impl Copy {
     }
 }
 
-/// The text of a record, from the end of the one before it.
+/// The text of a record, starting with the separator.
 fn entry(step: u64, entropy: f64, extra: &Map<String, Value>, follows: bool) -> Vec<u8> {
     let mut text = if follows { ",\n  " } else { "\n  " }.to_string();
     text += &format!("{{\"step\": {step}, \"entropy\": {}", Value::from(entropy));
@@ -174,20 +174,20 @@ fn entry(step: u64, entropy: f64, extra: &Map<String, Value>, follows: bool) -> 
     text.into_bytes()
 }
 
-/// Where the last record, or the opening bracket, ends; `bytes` is a JSON array.
+/// End of the last record, or of the opening bracket; `bytes` is a JSON array.
 fn end_of_records(bytes: &[u8]) -> usize {
     let bracket = bytes.iter().rposition(|&byte| byte == b']').unwrap_or(bytes.len());
     let last = bytes[..bracket].iter().rposition(|byte| !byte.is_ascii_whitespace());
     last.map_or(bracket, |last| last + 1)
 }
 
-/// A name in the same folder that no search for histories finds.
+/// A hidden name in the same folder, which no search for histories matches.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// Writes a whole file under another name and gives it its own.
+/// Writes a file under a temporary name and renames it.
 pub(crate) fn replace(path: &Path, bytes: &[u8], survive: Survive) -> Result<()> {
     let new = beside(path, "new");
     let write = || {
@@ -201,7 +201,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], survive: Survive) -> Result<()>
     write().map_err(Error::io(path))
 }
 
-/// Makes renames in the folder of `path` lasting, where folders can be synced.
+/// Syncs the folder of `path`, so that renames survive a power loss; a no-op where folders cannot be synced.
 fn sync_folder(path: &Path) -> Result<()> {
     if cfg!(unix) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

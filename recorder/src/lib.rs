@@ -1,7 +1,8 @@
-//! The metrics of a training run on disk, in two files that survive being killed at any point:
+//! Records the metrics of a training run in two files that survive a kill at any point:
 //!
-//! * `metrics_<experiment>.jsonl`: one JSON object a line and step, with distributions every N steps;
-//! * `entropy_history_<experiment>.json`: the policy entropy alone, as one JSON array `[{"step": 1, "entropy": 4.532}, …]`.
+//! * `metrics_<experiment>.jsonl`: one JSON object per step, one per line, with distributions every N steps;
+//! * `entropy_history_<experiment>.json`: the policy entropy alone, as one JSON array
+//!   `[{"step": 1, "entropy": 4.532}, …]`.
 //!
 //! ```
 //! use tokenwise_recorder::{read_history, Recorder, RecorderConfig};
@@ -21,14 +22,14 @@
 //!
 //! # Why the array is safe and cheap
 //!
-//! A JSON array cannot be extended in place: between losing its `]` and gaining a new one it is not JSON, and a write that
-//! crosses a page can be cut there by a signal. Writing the whole array anew and renaming it is safe, but costs the whole history
-//! at every step. [`History`] therefore keeps two copies. The one without a public name is one record behind: it gets the two
-//! records it lacks, is synced, and takes the public name by a rename, which the file system does at once or not at all; the other
-//! copy then becomes the hidden one. Every append costs two records, however long the history, and the public name stands for a
-//! whole array at every instant. Where hard links do not exist, the hidden copy is written anew each time.
+//! A JSON array cannot be extended in place: between removing its `]` and writing a new one it is not valid JSON, and a
+//! signal can interrupt a write at a page boundary. Rewriting the array and renaming it is safe, but costs the whole
+//! history at every step. [`History`] therefore keeps two copies. The hidden copy is one record behind: an append
+//! writes the two missing records to it, syncs it, and renames it to the public name, which is atomic; the other copy
+//! then becomes the hidden one. Every append costs two records, however long the history, and the public name always
+//! refers to a complete array. Without hard links the hidden copy is rewritten each time.
 //!
-//! Only a reader that keeps the file open from one step to the step after the next can see it change.
+//! Only a reader that keeps the file open for two steps can see its contents change.
 #![forbid(unsafe_code)]
 
 mod distribution;
@@ -47,22 +48,22 @@ pub use recorder::{history_name, metrics_name, Recorder, RecorderConfig, ENTROPY
 
 pub use serde_json::{Map, Value};
 
-/// What a record must outlive once it was accepted.
+/// What an accepted record survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Survive {
-    /// The process: nothing is synced. The operating system writes when it likes.
+    /// A kill of the process: nothing is synced.
     Kill,
-    /// The machine: files and folder are synced at every record.
+    /// A power loss: file and folder are synced at every record.
     #[default]
     PowerLoss,
 }
 
-/// Where a run goes on when its files already exist.
+/// Where a run continues if its files already exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
     /// After the last record.
     #[default]
     End,
-    /// At this step, as after loading an older checkpoint: records from it on are removed.
+    /// At this step, after loading an older checkpoint: records from this step on are removed.
     At(u64),
 }

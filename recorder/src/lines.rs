@@ -1,4 +1,4 @@
-//! JSON Lines that are extended step by step.
+//! A JSON Lines file that grows step by step.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -15,10 +15,10 @@ use crate::{
     Resume, Survive,
 };
 
-/// The writer of a file of JSON objects, one a line.
+/// The writer of a file with one JSON object per line.
 ///
-/// A line is one write. Cut short by a kill, it is the last one and has no newline: [`read_lines`] passes over it, and
-/// [`JsonLines::open`] removes it.
+/// Each line is one write. If a kill cuts it short, it is the last line and has no newline: [`read_lines`] skips it,
+/// and [`JsonLines::open`] removes it.
 #[derive(Debug)]
 pub struct JsonLines {
     path: PathBuf,
@@ -28,7 +28,7 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// Opens a file, or begins it.
+    /// Opens or creates a file.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl JsonLines {
         self.last_step
     }
 
-    /// Adds a line.
+    /// Appends a line.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl JsonLines {
     }
 }
 
-/// Reads a file of JSON objects, one a line; an unfinished last line is passed over.
+/// Reads a file with one JSON object per line; skips an unfinished last line.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ pub fn read_lines(path: &Path) -> Result<Vec<Map<String, Value>>> {
     Ok(objects(path, &bytes)?.into_iter().map(|(_, object)| object).collect())
 }
 
-/// A finished line and what it says.
+/// A complete line and its content.
 type Line<'a> = (&'a [u8], Map<String, Value>);
 
 fn objects<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Line<'a>>> {

@@ -1,4 +1,4 @@
-//! Reading an entropy history, its own or that of another program.
+//! Reads entropy histories, written by this crate or by other programs.
 
 use std::{cell::Cell, fmt, fs, path::Path};
 
@@ -14,7 +14,7 @@ pub struct Record {
     pub step: u64,
     /// Mean policy entropy of the step, in nats.
     pub entropy: f64,
-    /// Every other key of the record, as it was.
+    /// All other keys of the record, unchanged.
     pub extra: Map<String, Value>,
 }
 
@@ -22,8 +22,8 @@ pub struct Record {
 ///
 /// # Errors
 ///
-/// [`Error::Io`]; [`Error::Empty`] for an array without records; [`Error::Malformed`] with line and record for anything but a JSON
-/// array of objects with an integer `step`, larger than the one before, and a finite `entropy`.
+/// [`Error::Io`]; [`Error::Empty`] for an array without records; [`Error::Malformed`] with line and record for anything
+/// but a JSON array of objects with an integer `step`, larger than the previous one, and a finite `entropy`.
 pub fn read_history(path: &Path) -> Result<Vec<Record>> {
     let bytes = fs::read(path).map_err(Error::io(path))?;
     let records = parse_history(path, &bytes)?;
@@ -33,7 +33,7 @@ pub fn read_history(path: &Path) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// Reads the bytes of such a file, which may have no record yet; `path` is only named in errors.
+/// Parses the bytes of such a file, which may have no records yet; `path` only appears in errors.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub fn read_history(path: &Path) -> Result<Vec<Record>> {
 pub fn parse_history(path: &Path, bytes: &[u8]) -> Result<Vec<Record>> {
     let malformed = |line, record, why: String| Error::Malformed { path: path.into(), line, record, why };
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(malformed(None, None, "expected a JSON array, got nothing at all".into()));
+        return Err(malformed(None, None, "expected a JSON array, got an empty file".into()));
     }
     if let Err(error) = std::str::from_utf8(bytes) {
         let line = line_at(bytes, error.valid_up_to());
@@ -56,7 +56,7 @@ pub fn parse_history(path: &Path, bytes: &[u8]) -> Result<Vec<Record>> {
     let objects = objects.map_err(|error| {
         let mut why = strip_position(&error.to_string());
         if not_a_json_number(bytes, &error) {
-            why = "NaN and Infinity are not JSON numbers, and no entropy".into();
+            why = "NaN and Infinity are not JSON numbers".into();
         } else if error.is_eof() {
             why = format!("the file ends too early ({why})");
         }
@@ -80,18 +80,20 @@ fn checked(mut object: Map<String, Value>, previous: Option<u64>) -> std::result
     };
     match previous {
         Some(previous) if step == previous => Err(format!("step {step} occurs twice")),
-        Some(previous) if step < previous => Err(format!("step {step} comes after step {previous}: steps must grow")),
+        Some(previous) if step < previous => {
+            Err(format!("step {step} comes after step {previous}: steps must increase"))
+        }
         _ => Ok(Record { step, entropy, extra: object }),
     }
 }
 
-/// Some programs write whole numbers as floats.
+/// Some programs write integers as floats.
 fn whole(value: &Value) -> Option<u64> {
     let float = || value.as_f64().filter(|x| *x >= 0.0 && *x < 9e15 && *x == (*x as u64) as f64).map(|x| x as u64);
     value.as_u64().or_else(float)
 }
 
-/// The messages of the parser end in its own position, which names no file.
+/// Removes the position from the parser's messages, which do not name the file.
 pub(crate) fn strip_position(message: &str) -> String {
     message.rfind(" at line ").map_or(message, |end| &message[..end]).into()
 }
@@ -107,7 +109,7 @@ fn not_a_json_number(bytes: &[u8], error: &serde_json::Error) -> bool {
     ["NaN", "nan", "Infinity", "inf"].iter().any(|word| near.windows(word.len()).any(|part| part == word.as_bytes()))
 }
 
-/// An array of objects; counts the whole ones, so that an error can name the record.
+/// An array of objects; counts the complete ones, so that an error can name the record.
 struct Objects<'a> {
     count: &'a Cell<usize>,
 }
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owners_format_is_read_and_extra_keys_are_kept() {
+    fn the_format_is_read_and_extra_keys_are_kept() {
         let text = "[\n  {\"step\": 1, \"entropy\": 4.532},\n  {\"step\": 2.0, \"entropy\": 4, \"kl\": [1, 2]}\n]";
         let records = parse_history(Path::new("h.json"), text.as_bytes()).unwrap();
         assert_eq!((records[0].step, records[0].entropy), (1, 4.532));
@@ -158,7 +160,7 @@ mod tests {
     #[test]
     fn every_fault_names_its_place() {
         let cases = [
-            ("", "h.json: expected a JSON array, got nothing at all"),
+            ("", "h.json: expected a JSON array, got an empty file"),
             ("{}", "h.json, line 1: invalid type: map, expected a JSON array of objects"),
             (
                 "[{\"step\": 1, \"entropy\": 1},\n 5]",

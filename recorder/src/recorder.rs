@@ -1,4 +1,4 @@
-//! Both files of a run behind one call.
+//! Both files of a run behind one interface.
 
 use std::path::Path;
 
@@ -18,11 +18,11 @@ pub const ENTROPY_KEY: &str = "policy/entropy";
 /// How a run is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderConfig {
-    /// What a record must outlive; default the machine.
+    /// What accepted records survive; default a power loss.
     pub survive: Survive,
-    /// Where to go on; default after the last record.
+    /// Where to continue; default after the last record.
     pub resume: Resume,
-    /// Distributions are kept every so many steps; default 200, 0 for never.
+    /// Distributions are recorded every this many steps; default 200, 0 for never.
     pub distributions_every: u64,
 }
 
@@ -51,15 +51,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Opens the files of an experiment in a folder that exists, or begins them.
+    /// Opens or creates the files of an experiment in an existing folder.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the name of the experiment is not one of a file; otherwise those of [`History::open`] and
+    /// [`Error::Refused`] if the experiment's name is not a valid file name; otherwise those of [`History::open`] and
     /// [`JsonLines::open`].
     pub fn open(folder: &Path, experiment: &str, config: &RecorderConfig) -> Result<Self> {
         if experiment.is_empty() || experiment.contains(['/', '\\', '\0']) {
-            let why = format!("an experiment's name must be one of a file, got {experiment:?}");
+            let why = format!("the experiment's name must be a valid file name, got {experiment:?}");
             return Err(Error::Refused { path: folder.into(), why });
         }
         Ok(Self {
@@ -69,12 +69,13 @@ impl Recorder {
         })
     }
 
-    /// The last step in either file; a run that goes on begins after it.
+    /// The last step in either file; a resumed run continues after it.
     pub fn last_step(&self) -> Option<u64> {
         self.metrics.last_step().max(self.history.last_step())
     }
 
-    /// Adds a line `{"step": …, key: value, …}`, and [`ENTROPY_KEY`], if it is among the keys, to the entropy history.
+    /// Appends a line `{"step": …, key: value, …}` and, if [`ENTROPY_KEY`] is among the keys, a record to the entropy
+    /// history.
     ///
     /// # Errors
     ///
@@ -83,11 +84,11 @@ impl Recorder {
         self.record_with(step, metrics, &Map::new())
     }
 
-    /// The same with further keys of any kind, which are kept as they are. Numbers that are not finite become `null`.
+    /// Like [`Self::record`], with further keys of any type. Numbers that are not finite become `null`.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] for an entropy that is not finite or a step that does not come after the last one; [`Error::Io`].
+    /// [`Error::Refused`] if the entropy is not finite or the step does not come after the last one; [`Error::Io`].
     pub fn record_with(&mut self, step: u64, metrics: &[(&str, f64)], extra: &Map<String, Value>) -> Result<()> {
         if let Some((_, entropy)) = metrics.iter().find(|(key, _)| *key == ENTROPY_KEY) {
             self.history.append(step, *entropy, &Map::new())?;
@@ -98,12 +99,13 @@ impl Recorder {
         self.metrics.append(&line)
     }
 
-    /// Whether distributions are wanted at this step.
+    /// Whether distributions are due at this step.
     pub fn wants_distributions(&self, step: u64) -> bool {
         self.distributions_every > 0 && step % self.distributions_every == 0
     }
 
-    /// Adds a line `{"step": …, "distributions": {key: {…}, …}}` if they are wanted at this step; see [`Distribution`].
+    /// Appends a line `{"step": …, "distributions": {key: {…}, …}}` if distributions are due at this step; see
+    /// [`Distribution`].
     ///
     /// # Errors
     ///

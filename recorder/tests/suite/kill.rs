@@ -1,6 +1,6 @@
-//! A writer killed at any point leaves whole files behind, and loses at most the record it was writing.
+//! A writer killed at any point leaves complete files and loses at most the record being written.
 //!
-//! `TOKENWISE_KILLS` says how often; `cargo xtask test` asks for 1,000.
+//! `TOKENWISE_KILLS` sets the number of kills; `cargo xtask test` uses 1,000.
 
 use std::{
     env,
@@ -16,7 +16,7 @@ use tokenwise_recorder::{parse_history, read_lines, Map, Recorder, RecorderConfi
 const FOLDER: &str = "TOKENWISE_KILL_FOLDER";
 const DEFAULT_KILLS: u32 = 60;
 
-/// What is killed: goes on where the files end, and tells each step once it was accepted.
+/// The process that gets killed: continues where the files end and prints each step once it is accepted.
 #[test]
 #[ignore = "runs only as the child of the test below"]
 fn writer() {
@@ -25,7 +25,7 @@ fn writer() {
     let config = RecorderConfig { survive, distributions_every: 10, ..Default::default() };
     let mut recorder = Recorder::open(Path::new(&folder), "run", &config).unwrap();
     let mut out = std::io::stdout();
-    // long lines cross pages more often
+    // long lines cross page boundaries more often
     let extra = Map::from_iter([("note".to_string(), Value::from("x".repeat(700)))]);
     for step in recorder.last_step().unwrap_or(0) + 1.. {
         recorder.record_with(step, &[("policy/entropy", 1.0 / step as f64)], &extra).unwrap();
@@ -41,7 +41,7 @@ fn fresh_folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Starts the writer, kills it after a while, and gives the last step it told.
+/// Starts the writer, kills it after a while, and returns the last step it printed.
 fn killed_after(folder: &Path, wait: Duration, sync: bool) -> u64 {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", "kill::writer", "--ignored", "--nocapture", "--test-threads=1"]);
@@ -69,7 +69,7 @@ fn survives(kills: u32, sync: bool) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // also while it starts, opens and repairs
+        // some kills hit the start, the opening and the repair
         told = told.max(killed_after(&folder, Duration::from_micros(random % 60_000), sync));
         let path = folder.join("entropy_history_run.json");
         if !path.exists() {
