@@ -1,7 +1,7 @@
-//! How fast a JSON Lines file becomes metrics, beside merely parsing it, and in how much memory.
+//! Speed and memory of turning a JSON Lines file into metrics, compared with only parsing it.
 //!
-//! `cargo bench -p tokenwise-cli --bench rollout -- MEGABYTES` (500 by default). Both run as processes of their own, in turns; CPU time
-//! rather than wall time is compared, so that a busy machine does not decide.
+//! `cargo bench -p tokenwise-cli --bench rollout -- MEGABYTES` (500 by default). Both run as separate processes, in
+//! turns; CPU time is compared rather than wall time, so that load on the machine does not matter.
 #![allow(missing_docs, reason = "a program of its own")]
 
 use std::{
@@ -18,7 +18,7 @@ use std::{
 
 use serde::Deserialize;
 
-/// What the command reads, as a program that only parses would write it.
+/// The same input for a program that only parses it.
 #[derive(Deserialize)]
 #[allow(dead_code, reason = "read, then dropped")]
 struct Sequence {
@@ -136,7 +136,7 @@ fn measure(command: &mut Command) -> Result<Run, Box<dyn Error>> {
     let status_file = format!("/proc/{}/status", child.id());
     let mut memory = 0;
     let status = loop {
-        // the largest so far; gone once the process has ended
+        // the peak so far; unavailable after the process has ended
         let text = fs::read_to_string(&status_file).unwrap_or_default();
         let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
         memory = peak.unwrap_or(0).max(memory);
@@ -151,7 +151,7 @@ fn measure(command: &mut Command) -> Result<Run, Box<dyn Error>> {
     Ok(Run { cpu: children_cpu()?.saturating_sub(before), wall: start.elapsed(), memory })
 }
 
-/// User and system time of the children that have ended; Linux counts hundredths of a second.
+/// User and system time of the ended child processes; Linux counts in hundredths of a second.
 fn children_cpu() -> Result<Duration, Box<dyn Error>> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').ok_or("no such process")?.1;

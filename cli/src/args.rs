@@ -1,4 +1,4 @@
-//! What can be asked on the command line.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
@@ -12,12 +12,13 @@ use tokenwise::Profile;
 const CODES: &str = "\
 Exit codes:
   0  done, nothing found
-  1  `lint` or `entropy check` found faults
-  2  the arguments are wrong, or do not fit the files
-  3  a file cannot be read or is not what it should be
+  1  `lint` or `entropy check` found problems
+  2  the arguments are invalid or do not match the files
+  3  a file cannot be read or has the wrong format
   4  a result cannot be written";
 
-/// Token-level reinforcement learning on the command line: entropy plots, metrics of rollout files, their faults, one chain explained.
+/// Token-level reinforcement learning on the command line: entropy plots, metrics and lint of rollout files, one chain
+/// explained
 #[derive(Debug, Parser)]
 #[command(name = "tokenwise", version, after_help = CODES)]
 pub(crate) struct Arguments {
@@ -32,9 +33,9 @@ pub(crate) enum Command {
     Entropy(Entropy),
     /// Print the metrics a trainer would log for a rollout file
     Metrics(Metrics),
-    /// Print the chain of a small example token by token, and how a number came about
+    /// Print the chain of a small example token by token, and how a value is computed
     Explain(Explain),
-    /// Search a rollout file for the usual faults
+    /// Check a rollout file for common faults
     Lint(Lint),
     /// Print a completion script for a shell
     Completions {
@@ -45,28 +46,28 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Entropy {
-    /// One history
+    /// Plot one history
     Plot {
         /// The history
         file: PathBuf,
-        /// What to call it; by default the experiment in its name
+        /// Label of the curve; by default the experiment in the file name
         #[arg(long)]
         label: Option<String>,
         #[command(flatten)]
         drawing: Drawing,
     },
-    /// Several histories in one picture
+    /// Plot several histories in one picture
     Compare {
         /// The histories
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// What to call them, one label for each file in the same order
+        /// Labels, one per file in the same order
         #[arg(long, num_args = 1..)]
         labels: Vec<String>,
         #[command(flatten)]
         drawing: Drawing,
     },
-    /// Every entropy_history_*.json below a folder in one picture
+    /// Plot every entropy_history_*.json below a folder in one picture
     Scan {
         /// The folder
         folder: PathBuf,
@@ -79,19 +80,19 @@ pub(crate) enum Entropy {
 
 #[derive(Args, Debug)]
 pub(crate) struct Drawing {
-    /// The picture: .png or .svg
+    /// The output: .png or .svg
     #[arg(long, short, default_value = "entropy.png")]
     pub(crate) output: PathBuf,
-    /// Also draw mean, largest and smallest entropy of each run side by side
+    /// Also draw mean, maximum and minimum entropy of each run
     #[arg(long, alias = "with_stats")]
     pub(crate) with_stats: bool,
-    /// What stands above the picture
+    /// Title of the picture
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// Mean over this many steps around each; the unsmoothed curve stays behind it, pale
+    /// Moving average over this many steps; the raw curve stays visible behind it
     #[arg(long, default_value_t = 1, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) smooth: u32,
-    /// Mark where entropy first stays below this share of its start, between 0 and 1
+    /// Mark the step from which the entropy stays below this share of its first value, between 0 and 1
     #[arg(long, value_name = "SHARE")]
     pub(crate) collapse: Option<f64>,
     /// Width of the picture in points; text keeps its size
@@ -110,11 +111,12 @@ pub(crate) struct Drawing {
 pub(crate) struct Reading {
     /// The rollouts: .json, .jsonl, .csv, .parquet or .safetensors
     pub(crate) file: PathBuf,
-    /// Where a field stands under another name, e.g. score=accuracy_reward
+    /// Read a field under another name, e.g. score=accuracy_reward
     #[arg(long = "field", value_name = "FIELD=NAME")]
     pub(crate) fields: Vec<String>,
-    /// Without steps in the file: cut it into batches of at most so many tokens
-    #[arg(long, default_value_t = 1_000_000, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
+    /// For files without steps: split into batches of at most this many tokens
+    #[arg(long, value_name = "TOKENS")]
+    #[arg(default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub(crate) batch_tokens: u64,
 }
 
@@ -122,67 +124,80 @@ pub(crate) struct Reading {
 pub(crate) struct Metrics {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Whose metrics, by whose conventions
+    /// The framework whose metrics and conventions to use
     #[arg(long, default_value = "verl-0.9.1", value_parser = profile())]
     pub(crate) profile: Profile,
-    /// Also tell what comes out differently under this one, by how much, where and why
+    /// Also report what differs under this profile, by how much, where and why
     #[arg(long, value_name = "PROFILE", value_parser = profile())]
     pub(crate) diff: Option<Profile>,
-    /// The clip range ε below and above 1
+    /// Clip range ε below 1
     #[arg(long, default_value_t = 0.2)]
     pub(crate) clip_low: f64,
-    /// The same above
+    /// Clip range ε above 1
     #[arg(long, default_value_t = 0.2)]
     pub(crate) clip_high: f64,
-    /// The coefficient of the KL loss in verl's actor/loss; by default verl's own
+    /// Coefficient of the KL loss in verl's actor/loss; default: verl's own
     #[arg(long, value_name = "NUMBER")]
     pub(crate) kl_coefficient: Option<f64>,
-    /// The coefficient of the entropy bonus; by default there is none
+    /// Coefficient of the entropy bonus; default: none
     #[arg(long, value_name = "NUMBER")]
     pub(crate) entropy_coefficient: Option<f64>,
     /// Correct for the sampler (needs rollout_log_probs); TRL always does
     #[arg(long)]
     pub(crate) correct: bool,
-    /// The most tokens a response could have: with it the shares that were cut are printed
+    /// Maximum response length; prints the share of truncated responses
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_response: Option<u32>,
-    /// The same of the prompt
+    /// Maximum prompt length; prints the share of truncated prompts
     #[arg(long, value_name = "TOKENS")]
     pub(crate) max_prompt: Option<u32>,
-    /// One JSON object a batch, and one for all of them if there are several
+    /// Who computes the losses; what the GPU does not answer, the core does, in f64. Says on stderr who computed what
+    #[arg(long, value_enum, default_value_t = EngineChoice::Cpu)]
+    pub(crate) engine: EngineChoice,
+    /// Print one JSON object per batch, and one for all batches if there are several
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineChoice {
+    /// The core, in f64
+    Cpu,
+    /// The GPU, in f32; needs a build with `--features gpu-shim`
+    Gpu,
+    /// The GPU where there is one and the batch is large enough
+    Auto,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Lint {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// How far two numbers may differ and still count as equal
+    /// Largest difference at which two values count as equal
     #[arg(long, default_value_t = 1e-4)]
     pub(crate) tolerance: f64,
     /// The file holds the first update after sampling: every ratio must be 1
     #[arg(long)]
     pub(crate) first_step: bool,
-    /// Print at most so many findings; all are counted
+    /// Print at most this many findings; all are counted
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: usize,
-    /// One JSON object a finding
+    /// Print one JSON object per finding
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct Explain {
-    /// A JSON object with tokens, scores, kl, values and, if wanted, mask, beta, gamma, lambda; by default 1+1=2
+    /// A JSON object with tokens, scores, kl, values and optionally mask, beta, gamma, lambda; default: 1+1=2
     pub(crate) file: Option<PathBuf>,
-    /// Which number to explain: a row and a token counted from 1, e.g. advantage:3
+    /// The value to explain: a row and a token counted from 1, e.g. advantage:3
     #[arg(long, value_name = "ROW:TOKEN")]
     pub(crate) cell: Option<String>,
-    /// In which language
+    /// Language of the output
     #[arg(long, value_enum, default_value_t = Language::En)]
     pub(crate) lang: Language,
-    /// The rows as one JSON object
+    /// Print the rows as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,22 +1,22 @@
-//! Why a command ended without doing what it was asked, and its exit code.
+//! Errors of a command, with exit codes.
 
 use std::{fmt, path::Path};
 
-/// What commands return.
+/// Result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// The exit codes, as `tokenwise --help` lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// The arguments do not fit each other, or the files given.
+    /// The arguments conflict with each other or with the files.
     Usage = 2,
-    /// A file could not be read or is not what it should be.
+    /// A file cannot be read or has the wrong format.
     Input = 3,
-    /// A result could not be written.
+    /// A result cannot be written.
     Output = 4,
 }
 
-/// A message for people and a code for scripts.
+/// A message for users and a code for scripts.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,

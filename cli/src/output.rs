@@ -1,4 +1,4 @@
-//! Tables on the terminal, and files that appear whole or not at all.
+//! Tables on the terminal, and atomic writes of files.
 
 use std::{
     fs,
@@ -11,9 +11,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::{Failure, Result};
 
-/// Writes a file under another name beside it, then gives it its own: nobody sees half of it.
+/// Writes a file under a temporary name and renames it, so that nobody sees a partial file.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let name = path.file_name().ok_or_else(|| Failure::output(path, "this is not the name of a file"))?;
+    let name = path.file_name().ok_or_else(|| Failure::output(path, "not a file name"))?;
     let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), process::id()));
     let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
     written.map_err(|error| {
@@ -23,7 +23,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
-/// Prints to standard output; a reader that went away (`| head`) is no fault.
+/// Prints to standard output; a closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -44,12 +44,12 @@ pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{end}")
 }
 
-/// Rows of cells under each other; the first column to the left, the others to the right. Wide characters count twice.
+/// Aligns cells in columns, the first to the left, the others to the right. Wide characters count twice.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     aligned(rows, &[0])
 }
 
-/// The same with the columns that stand to the left.
+/// Like [`table`], with the given columns aligned to the left.
 pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width =
@@ -71,7 +71,7 @@ pub(crate) fn aligned(rows: &[Vec<String>], left: &[usize]) -> String {
     text
 }
 
-/// Six significant digits without superfluous zeros; −0, NaN and ∞ as such.
+/// Six significant digits without trailing zeros; −0, NaN and ∞ as such.
 pub(crate) fn number(x: f64) -> String {
     if !x.is_finite() {
         return if x.is_nan() { "NaN".into() } else { if x > 0.0 { "∞" } else { "−∞" }.into() };

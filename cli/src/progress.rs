@@ -1,13 +1,13 @@
-//! A bar on standard error while a long file is read; only on a terminal.
+//! A progress bar on standard error while a long file is read; only on a terminal.
 
 use std::{io::IsTerminal, path::Path};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shorter files are read before a bar could be seen.
+/// Shorter files are read before a bar would be visible.
 const LONG: u64 = 16 << 20;
 
-/// How far a file was read.
+/// Progress of reading a file.
 #[derive(Clone)]
 pub(crate) struct Progress(Option<ProgressBar>);
 

@@ -1,4 +1,4 @@
-//! `tokenwise entropy check`: the entropy kernel against values known beforehand; needs neither files nor a GPU.
+//! `tokenwise entropy check`: compares the entropy kernel with known values; needs neither files nor a GPU.
 
 use tokenwise::{
     policy::{entropy, LogitsInput, PolicyConfig},
@@ -13,12 +13,12 @@ use crate::{
 /// The vocabulary of Qwen3.
 const VOCABULARY: usize = 151_936;
 
-/// Exact to f64; ln 151936, and the others from 40 digits.
+/// Exact to f64: ln 151936, and the others computed with 40 digits.
 const LN_VOCABULARY: f64 = 11.931_214_658_529_285;
 const THREE: f64 = 0.832_395_581_839_938_8;
 const LARGE: f64 = 0.662_847_318_579_179_4;
 
-/// Rounding errors of a vocabulary's length in f64 stay far below it.
+/// Well above the rounding errors of a vocabulary in f64.
 const TOLERANCE: f64 = 1e-12;
 
 /// Whether a value differs.

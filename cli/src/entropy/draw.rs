@@ -1,4 +1,4 @@
-//! The picture as SVG.
+//! The plot as SVG.
 
 use kuva::{
     backend::svg::SvgBackend,
@@ -16,14 +16,15 @@ use kuva::{
 use super::runs::Run;
 use crate::{args::Drawing, output::number};
 
-/// Okabe and Ito's colours, told apart by every kind of colour vision; without their yellow, which is too pale on white.
+/// Palette of Okabe and Ito, safe for colour-blind viewers; without yellow, which is too pale on white.
 const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
-/// The first is drawn into a .png; the others are for labels it has no signs for, and for viewers of an .svg without it.
+/// The first font is used in a .png; the others are for labels with characters it lacks, and for viewers of an .svg.
 pub(super) const FONTS: &str =
-    "DejaVu Sans, Noto Sans CJK SC, Noto Sans SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, WenQuanYi Micro Hei, sans-serif";
+    "DejaVu Sans, Noto Sans CJK SC, Noto Sans SC, Source Han Sans SC, PingFang SC, Microsoft YaHei, \
+     WenQuanYi Micro Hei, sans-serif";
 
-/// A curve has no more points than this per unit of width: more cannot be seen, and would make the file large.
+/// Points per unit of width: more would not be visible and would make the file large.
 const POINTS_PER_UNIT: usize = 4;
 
 pub(super) fn svg(runs: &[Run], drawing: &Drawing) -> String {
@@ -60,7 +61,7 @@ fn curves(runs: &[Run], drawing: &Drawing) -> Vec<Plot> {
     for (index, run) in runs.iter().enumerate() {
         let mut line =
             LinePlot::new().with_color(colour(index)).with_stroke_width(1.8).with_legend(legend(run, drawing));
-        // past the last colour the dashes tell runs apart
+        // when the colours repeat, dashes distinguish the runs
         line = match index / COLOURS.len() {
             0 => line,
             1 => line.with_dashed(),
@@ -94,14 +95,14 @@ fn collapse_point(run: &Run, drawing: &Drawing) -> Option<(f64, f64)> {
     run.points.iter().find(|point| point.0 == step).copied()
 }
 
-/// Three parts white.
+/// The colour mixed with three parts white.
 fn pale(colour: &str) -> String {
     let part = |from: usize| u32::from_str_radix(&colour[from..from + 2], 16).unwrap_or(0);
     let mixed = |from: usize| (part(from) + 3 * 255) / 4;
     format!("#{:02X}{:02X}{:02X}", mixed(1), mixed(3), mixed(5))
 }
 
-/// A collapse is told here rather than beside the curves, where texts would lie on each other.
+/// A collapse is noted in the legend, because labels at the curves would overlap.
 fn legend(run: &Run, drawing: &Drawing) -> String {
     match collapse_point(run, drawing) {
         Some((step, _)) => {
@@ -130,7 +131,7 @@ fn base(layout: Layout) -> Layout {
         axis_color: "#444444".into(),
         tick_color: "#444444".into(),
         text_color: "#222222".into(),
-        // its box would cover the label of the axis
+        // the full box would cover the axis label
         legend_bg: "none".into(),
         legend_border: "none".into(),
         ..Theme::light()
@@ -146,7 +147,7 @@ fn base(layout: Layout) -> Layout {
         .with_body_size(12)
 }
 
-/// Mean, largest and smallest, the runs side by side.
+/// Bars of mean, maximum and minimum for each run.
 fn bars(runs: &[Run]) -> Vec<Plot> {
     let mut bars = BarPlot::new().with_width(0.8);
     type Of = fn(&Run) -> f64;
@@ -157,7 +158,7 @@ fn bars(runs: &[Run]) -> Vec<Plot> {
     vec![bars.into()]
 }
 
-/// At most about `most` points: of each stretch the lowest and the highest, so that no spike is lost.
+/// Downsamples to about `most` points: minimum and maximum of each interval, so that no spike is lost.
 fn thinned(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     if points.len() <= most {
         return points.to_vec();

@@ -1,4 +1,4 @@
-//! `tokenwise entropy`: histories as pictures.
+//! `tokenwise entropy`: plots of entropy histories.
 
 mod check;
 mod draw;
@@ -53,7 +53,7 @@ fn draw(runs: Vec<Run>, drawing: &Drawing) -> Result<()> {
         Some("svg") => true,
         Some("png") => false,
         _ => {
-            let what = "the picture's name must end in .png or .svg";
+            let what = "the output must end in .png or .svg";
             return Err(Failure::usage(format!("{}: {what}", drawing.output.display())));
         }
     };

@@ -1,4 +1,4 @@
-//! The picture as PNG: the same SVG, painted with a font that comes with the program.
+//! The plot as PNG: the same SVG, rendered with a bundled font.
 
 use std::{
     collections::BTreeSet,
@@ -40,15 +40,16 @@ pub(super) fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
     picture.encode_png().map_err(|error| failed(error.to_string()))
 }
 
-/// Whether our own font has all signs: then no other is looked for, and the picture is the same on every machine.
+/// Whether the bundled font has all characters: then no other font is loaded, and the picture is the same on every
+/// machine.
 fn covered(svg: &str) -> bool {
-    let ours = |sign: char| matches!(u32::from(sign), 0x09..=0x7E | 0xA0..=0x17F | 0x370..=0x3FF | 0x400..=0x45F | 0x2010..=0x2027);
-    let mathematics =
-        |sign: char| matches!(u32::from(sign), 0x2030 | 0x2070..=0x209F | 0x20AC | 0x2190..=0x2193 | 0x2200..=0x2265);
-    svg.chars().all(|sign| ours(sign) || mathematics(sign))
+    let letters = |sign: u32| matches!(sign, 0x09..=0x7E | 0xA0..=0x17F | 0x370..=0x3FF | 0x400..=0x45F);
+    let signs = |sign: u32| matches!(sign, 0x2010..=0x2027 | 0x2030 | 0x2070..=0x209F | 0x20AC);
+    let mathematics = |sign: u32| matches!(sign, 0x2190..=0x2193 | 0x2200..=0x2265);
+    svg.chars().map(u32::from).all(|sign| letters(sign) || signs(sign) || mathematics(sign))
 }
 
-/// As usual, but remembers the signs that no font has.
+/// The default resolver, which also records characters that no font has.
 fn resolver(missing: Arc<Mutex<BTreeSet<char>>>) -> FontResolver<'static> {
     let usual = FontResolver::default_fallback_selector();
     let select_fallback = Box::new(move |sign, excluded: &[ID], fonts: &mut Arc<Database>| {
@@ -61,7 +62,7 @@ fn resolver(missing: Arc<Mutex<BTreeSet<char>>>) -> FontResolver<'static> {
     FontResolver { select_fallback, ..FontResolver::default() }
 }
 
-/// A font without serifs for Chinese, to go with our own; each of these has all common signs.
+/// Sans-serif fonts for Chinese that match the bundled one.
 fn plain_chinese(sign: char, excluded: &[ID], fonts: &Database) -> Option<ID> {
     if !matches!(u32::from(sign), 0x2E80..=0x9FFF | 0xFF00..=0xFFEF) {
         return None;

@@ -1,4 +1,4 @@
-//! Histories as they are drawn: loaded, labelled, smoothed, judged.
+//! Histories to be drawn: loading, labels, smoothing, collapse.
 
 use std::{
     fs,
@@ -42,7 +42,7 @@ impl Run {
         self.points.last().map_or(f64::NAN, |point| point.1)
     }
 
-    /// The step from which on the entropy stays below a share of its start.
+    /// The step from which the entropy stays below a share of its first value.
     pub(crate) fn collapse(&self, share: f64) -> Option<u64> {
         let bound = self.first() * share;
         let above = self.points.iter().rposition(|point| point.1 >= bound);
@@ -50,7 +50,7 @@ impl Run {
         self.points.get(from).map(|point| point.0 as u64)
     }
 
-    /// The mean of the `window` points around each; fewer at both ends, so that the curve does not lag.
+    /// Centred moving average over `window` points; fewer at both ends.
     pub(crate) fn smoothed(&self, window: usize) -> Vec<(f64, f64)> {
         let mut sums = vec![0.0];
         for (index, point) in self.points.iter().enumerate() {
@@ -65,7 +65,7 @@ impl Run {
     }
 }
 
-/// Reads a history, or the `policy/entropy` of a metrics file in JSON Lines.
+/// Reads a history, or the `policy/entropy` values of a metrics file in JSON Lines.
 pub(crate) fn load(file: &Path, label: String) -> Result<Run> {
     let lines = file.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
     let points = if lines { entropy_of_metrics(file)? } else { entropy_of_history(file)? };
@@ -87,7 +87,7 @@ fn entropy_of_metrics(file: &Path) -> Result<Vec<(f64, f64)>> {
         if points.last().is_some_and(|last| last.0 >= step) {
             return Err(Failure::input(
                 file,
-                format!("line {}: step {step} does not come after the one before", index + 1),
+                format!("line {}: step {step} does not come after the previous one", index + 1),
             ));
         }
         points.push((step, entropy));
@@ -98,26 +98,26 @@ fn entropy_of_metrics(file: &Path) -> Result<Vec<(f64, f64)>> {
     Ok(points)
 }
 
-/// The experiment in the name of a history, or the name itself.
+/// The experiment in the file name, or the file name itself.
 pub(crate) fn label_of(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     stem.strip_prefix(PREFIX).or(stem.strip_prefix("metrics_")).unwrap_or(&stem).to_string()
 }
 
-/// Every history below a folder in the order of their paths, with labels that differ.
+/// All histories below a folder, ordered by path, with unique labels.
 pub(crate) fn scan(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     let mut found = Vec::new();
     walk(folder, &mut found, 0)?;
     found.sort();
     if found.is_empty() {
-        return Err(Failure::input(folder, format!("there is no file {PREFIX}*.json below it")));
+        return Err(Failure::input(folder, format!("no {PREFIX}*.json below this folder")));
     }
     let labels: Vec<String> = found.iter().map(|file| label_of(file)).collect();
     let unique = |index: usize| {
         if labels.iter().filter(|label| **label == labels[index]).count() == 1 {
             return labels[index].clone();
         }
-        // the same experiment twice: say where
+        // the same experiment twice: add the folder
         let parent =
             found[index].parent().and_then(|parent| parent.strip_prefix(folder).ok()).unwrap_or(Path::new("."));
         format!("{} ({})", labels[index], parent.display())
@@ -125,7 +125,7 @@ pub(crate) fn scan(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     Ok(found.iter().enumerate().map(|(index, file)| (file.clone(), unique(index))).collect())
 }
 
-/// Deep enough for every storage layout, not for a circle of links.
+/// Deep enough for any storage layout; stops cycles of links.
 const DEEPEST: usize = 32;
 
 fn walk(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) -> Result<()> {
@@ -135,7 +135,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>, depth: usize) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
             if depth < DEEPEST {
-                // a folder one may not enter does not hide the others
+                // a folder without read permission does not hide the others
                 if let Err(failure) = walk(&path, found, depth + 1) {
                     eprintln!("warning: {failure}");
                 }

@@ -1,18 +1,17 @@
-//! Scores to returns, for one response.
+//! The chain from scores to returns, for one response.
 
 use serde_json::{Map, Value};
 use tokenwise::{
     advantage::{gae, whiten, GaeConfig, GaeInput, GaeOutput, WhitenConfig},
     math::sqrt,
-    metric::{Moments, Spread},
-    reward::{shape_rewards, ShapeInput},
-    Batch, Divisor, Layout, Mask,
+    reward::{shape_rewards, ShapeConfig, ShapeInput},
+    Batch, Divisor, Layout, Mask, Moments, Spread,
 };
 
-/// More would not be read on a terminal.
+/// More tokens would not fit on a terminal.
 const MOST_TOKENS: usize = 200;
 
-/// What a chain begins with.
+/// Inputs of a chain.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub(super) tokens: Vec<String>,
@@ -25,7 +24,7 @@ pub(super) struct Chain {
     pub(super) lambda: f64,
 }
 
-/// What comes out.
+/// Results of a chain.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) rewards: Vec<f64>,
@@ -152,14 +151,19 @@ impl Chain {
         let batch = Batch::new(Layout::padded(1, n)?, Mask::new(&self.mask))?;
         let zeros = || vec![0.0; n];
         let (mut rewards, mut deltas, mut advantages, mut returns) = (zeros(), zeros(), zeros(), zeros());
-        shape_rewards(&batch, ShapeInput { scores: &self.scores, kl: &self.kl }, self.beta, &mut rewards)?;
+        shape_rewards(
+            &batch,
+            ShapeInput { scores: &self.scores, kl: &self.kl },
+            &ShapeConfig { beta: self.beta },
+            &mut rewards,
+        )?;
         let input = GaeInput { rewards: &rewards, values: &self.values, bootstrap: &[0.0] };
         let config = GaeConfig { gamma: self.gamma, lambda: 0.0, ..Default::default() };
         gae(&batch, input, &config, GaeOutput { advantages: &mut deltas, returns: &mut returns })?;
         let config = GaeConfig { lambda: self.lambda, ..config };
         gae(&batch, input, &config, GaeOutput { advantages: &mut advantages, returns: &mut returns })?;
         let mut whitened = vec![f64::NAN; n];
-        // one token alone has no spread
+        // a single token has no variance
         let _ = whiten(&batch, &advantages, &WhitenConfig::default(), &mut whitened);
         let moments = Moments::of(&batch, &advantages)?;
         let std = moments.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt);

@@ -33,11 +33,14 @@ pub(crate) fn run(options: &Explain) -> Result<()> {
         let rows: Map<String, Value> =
             Quantity::ALL.iter().map(|row| (row.name().to_string(), json!(found.row(&chain, *row)))).collect();
         let mut all = json!({
-            "tokens": chain.tokens, "mask": chain.mask, "beta": chain.beta, "gamma": chain.gamma, "lambda": chain.lambda, "rows": rows,
+            "tokens": chain.tokens, "mask": chain.mask,
+            "beta": chain.beta, "gamma": chain.gamma, "lambda": chain.lambda,
+            "rows": rows,
         });
         if let Some((row, token)) = cell {
             let lines = words::explanation(&chain, &found, row, token, options.lang);
-            all["cell"] = json!({ "row": row.name(), "token": token + 1, "value": found.row(&chain, row)[token], "lines": lines });
+            let value = found.row(&chain, row)[token];
+            all["cell"] = json!({ "row": row.name(), "token": token + 1, "value": value, "lines": lines });
         }
         return print(&format!("{all}\n"));
     }

@@ -1,4 +1,4 @@
-//! The chain in English and Chinese.
+//! The explanations in English and Chinese.
 
 use super::chain::{Chain, Found, Quantity};
 use crate::{
@@ -50,18 +50,19 @@ pub(super) fn heading(chain: &Chain, language: Language) -> String {
 pub(super) fn hint(language: Language) -> String {
     choose(
         language,
-        "How a number came about: --cell ROW:TOKEN, e.g. --cell advantage:3 (score, kl, reward, value, delta, advantage, return, whitened)",
+        "To explain a value: --cell ROW:TOKEN, e.g. --cell advantage:3 \
+         (score, kl, reward, value, delta, advantage, return, whitened)",
         "查看某个数字的由来：--cell 行:token，例如 --cell advantage:3（score、kl、reward、value、delta、advantage、return、whitened）",
     )
 }
 
-/// Formula, the same with numbers, and to what the cell belongs.
+/// The formula, the same with numbers, and what the cell is aligned to.
 pub(super) fn explanation(chain: &Chain, found: &Found, row: Quantity, at: usize, language: Language) -> Vec<String> {
     let t = at + 1;
     if !chain.mask[at] {
         return vec![choose(
             language,
-            &format!("Token {t} is dropped: it takes no part, whatever stands in its slot."),
+            &format!("Token {t} is dropped: its slot is ignored."),
             &format!("第 {t} 个 token 被屏蔽：无论该位置是什么数值，都不参与计算。"),
         )];
     }
@@ -141,7 +142,7 @@ fn note(row: Quantity, t: usize, next: Option<usize>, language: Language) -> Opt
         )),
         Quantity::Delta | Quantity::Advantage if next != Some(t) => Some(choose(
             language,
-            "t+1 is the next kept token; dropped ones are stepped over.",
+            "t+1 is the next kept token; dropped tokens are skipped.",
             "t+1 指下一个有效 token；被屏蔽的 token 会被跳过。",
         )),
         Quantity::Return => Some(choose(language, "The advantage before whitening is used.", "使用白化之前的优势。")),

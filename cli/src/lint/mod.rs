@@ -1,4 +1,4 @@
-//! `tokenwise lint`: the usual faults of rollout files.
+//! `tokenwise lint`: common faults of rollout files.
 
 mod rows;
 mod words;
@@ -15,7 +15,7 @@ use crate::{
     rollout::{read, Row},
 };
 
-/// Collects what the rules find.
+/// Collects findings.
 struct Findings<'a> {
     options: &'a Lint,
     counts: BTreeMap<Rule, u64>,
@@ -25,7 +25,7 @@ struct Findings<'a> {
 }
 
 impl Findings<'_> {
-    /// Notes a fault of a sequence.
+    /// Records a finding of a sequence.
     fn add(&mut self, row: &Row, finding: &Finding) {
         let rule = finding.rule();
         *self.counts.entry(rule).or_default() += 1;
@@ -34,12 +34,13 @@ impl Findings<'_> {
             return;
         }
         self.printed += 1;
-        // people count from 1
+        // users count from 1
         let (token, message) = (finding.token().map(|token| token + 1), words::message(finding));
         let path = &self.options.reading.file;
         let text = if self.options.json {
             let finding = json!({
-                "rule": rule.name(), "file": path, "place": row.place, "step": row.step, "token": token, "message": message,
+                "rule": rule.name(), "file": path, "place": row.place, "step": row.step, "token": token,
+                "message": message,
             });
             format!("{finding}\n")
         } else {
@@ -50,7 +51,7 @@ impl Findings<'_> {
     }
 }
 
-/// Whether anything was found.
+/// Whether there are findings.
 pub(crate) fn run(options: &Lint) -> Result<bool> {
     if !(options.tolerance.is_finite() && options.tolerance >= 0.0) {
         return Err(Failure::usage(format!("--tolerance: expected a number of at least 0, got {}", options.tolerance)));

@@ -1,4 +1,4 @@
-//! The sequences of a batch as the rules see them, and those of a prompt together over all batches.
+//! The sequences of a batch as input of the rules; groups are collected over all batches.
 
 use std::collections::HashMap;
 

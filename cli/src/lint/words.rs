@@ -1,4 +1,4 @@
-//! What was found, in words.
+//! The messages of the findings.
 
 use tokenwise_lint::{Column, Finding};
 
@@ -17,22 +17,22 @@ pub(super) fn message(finding: &Finding) -> String {
                 .map(|column| format!("{} ({})", column.name(), spoilt[*column as usize]))
                 .collect();
             if !spoilt.is_empty() {
-                message += &format!("; spoilt after it: {}", spoilt.join(", "));
+                message += &format!("; then also in {}", spoilt.join(", "));
             }
             message
         }
-        Finding::ScoreNotANumber { .. } => "the score is not a finite number".into(),
+        Finding::ScoreNotANumber { value } => format!("the score is {}", number(value)),
         Finding::RewardOnDroppedSlot { column, value, .. } => {
-            format!("{} of {} lies on a dropped slot and is lost", column.name(), number(value))
+            format!("{} of {} is on a dropped slot and is lost", column.name(), number(value))
         }
         Finding::LastTokenHidden { token, last } => format!(
-            "the mask ends at token {}, but token {} was generated too: is the end of the response hidden?",
+            "the mask ends at token {}, but token {} was generated too: is the end of the response masked out?",
             last + 1,
             token + 1
         ),
-        Finding::NothingKept => "no token is kept: the sequence takes no part, but may be counted".into(),
+        Finding::NothingKept => "no token is kept: the sequence contributes nothing, but may be counted".into(),
         Finding::RatioAtFirstUpdate { ratio, tokens, .. } => format!(
-            "the ratio is {} before anything was learned (at {}): two ways to compute log-probabilities disagree",
+            "the ratio is {} before the first update (at {}): sampler and trainer compute different log-probabilities",
             number(ratio),
             count(tokens as u64, "token")
         ),
@@ -48,7 +48,7 @@ pub(super) fn message(finding: &Finding) -> String {
             }
         ),
         Finding::GroupNotCentred { size, sum } => {
-            format!("the advantages of the {size} samples of this prompt add up to {}, not 0", number(sum))
+            format!("the advantages of the {size} samples of this prompt sum to {}, not 0", number(sum))
         }
         Finding::TiedGroup { size, score } => {
             format!("all {size} samples of this prompt scored {}: nothing can be learned from them", number(score))

@@ -1,10 +1,10 @@
-//! What comes out differently under the conventions of another framework.
+//! Differences between the results of two frameworks' conventions.
 
 use serde_json::{json, Value};
 use tokenwise::{
     advantage::WeightedSum,
     profile::{
-        compare, CompareConfig, CompareScratch, CompareSizes, Difference, ProfileInput, Quantity, QuantityShape,
+        compare, compare_scratch_len, CompareConfig, CompareScratch, Difference, ProfileInput, Quantity, QuantityShape,
     },
     Groups, Moments, Profile, Result,
 };
@@ -36,7 +36,7 @@ struct Cause {
     values: [String; 2],
 }
 
-/// Memory of one comparison, kept from batch to batch.
+/// Buffers of a comparison, reused from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct Comparer {
     tokens: Vec<f64>,
@@ -47,7 +47,7 @@ pub(crate) struct Comparer {
 }
 
 impl Comparer {
-    /// The results of a batch that differ; `None` if the file has too little for the chain.
+    /// The results of a batch that differ; `None` if the file lacks fields for the chain.
     pub(crate) fn run(
         &mut self,
         inputs: &Inputs<'_>,
@@ -55,10 +55,10 @@ impl Comparer {
         options: &Metrics,
     ) -> Result<Option<Vec<Differs>>> {
         let column = |column| inputs.column(column);
-        // one stands for the other: the first update after sampling
+        // one serves as the other: the first update after sampling
         let log_probs = column(Column::LogProbs).or(column(Column::OldLogProbs));
         let old_log_probs = column(Column::OldLogProbs).or(column(Column::LogProbs));
-        // before the KL, if the file has them
+        // without the KL term, if the file has them
         let rewards = inputs.token_scores().or(column(Column::Rewards).map(Into::into));
         let (Some(rewards), Some(log_probs), Some(old_log_probs)) = (rewards, log_probs, old_log_probs) else {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Comparer {
             ref_log_probs: column(Column::RefLogProbs),
             rollout_log_probs: column(Column::RolloutLogProbs),
         };
-        let sizes = CompareSizes::of(&batch, &groups)?;
+        let sizes = compare_scratch_len(&batch, &groups)?;
         self.tokens.resize(sizes.tokens, 0.0);
         self.sequences.resize(sizes.sequences, 0.0);
         self.moments.resize(sizes.groups, Moments::default());
@@ -135,12 +135,12 @@ impl Differs {
         })
     }
 
-    /// Takes in another batch: the farthest stays, causes gather.
+    /// Merges another batch: keeps the largest difference and all causes.
     fn merge(&mut self, other: &Self) {
         let entries = self.entries + other.entries;
         let mut causes = self.causes.clone();
         causes.extend(other.causes.iter().filter(|cause| !self.causes.contains(cause)).cloned());
-        // NaN is farther than any number, and the first of equals stays
+        // NaN is the largest difference; of equal ones the first is kept
         if !self.difference.is_nan() && (other.difference.is_nan() || other.difference > self.difference) {
             *self = other.clone();
         }
@@ -176,7 +176,7 @@ impl AllDiffer {
         }
     }
 
-    /// The results as a table, each followed by the conventions that caused it; of `several` batches also in which step.
+    /// The results as a table, each followed by the conventions that cause it; with `several` batches also the step.
     pub(crate) fn table(mut self, [mine, theirs]: [Profile; 2], several: bool) -> String {
         if !self.compared {
             return "Results were not compared: the file needs log_probs or old_log_probs, and scores or rewards.\n"
@@ -194,7 +194,7 @@ impl AllDiffer {
             let unit = match differs.quantity.shape() {
                 QuantityShape::Tokens => count(differs.entries, "token"),
                 QuantityShape::Sequences => count(differs.entries, "sequence"),
-                QuantityShape::Scalar => String::new(),
+                _ => String::new(),
             };
             let [a, b] = differs.values.map(side);
             rows.push(vec![
@@ -209,8 +209,8 @@ impl AllDiffer {
         let table = aligned(&rows, &[0, 5]);
         let mut lines = table.lines();
         let mut text = format!(
-            "Results that differ where scores, advantages and losses are computed anew by both: the numbers where they are\n\
-             farthest apart, and the conventions that cause it ({} → {}).\n\n{}\n",
+            "Results that differ where scores, advantages and losses are computed anew by both: the numbers where \
+             they are\nfarthest apart, and the conventions that cause it ({} → {}).\n\n{}\n",
             mine.name(),
             theirs.name(),
             lines.next().unwrap_or_default()

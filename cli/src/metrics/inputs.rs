@@ -1,33 +1,36 @@
-//! What the formulas are given, from the fields a file has.
+//! Inputs of the formulas, from the fields of a file.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use tokenwise::{advantage::sequence_sums, Batch, Layout, Mask};
 
+use super::engine::Compute;
 use crate::rollout::{Column, Rollouts, Row};
 
-/// One batch with what there is once a sequence.
+/// One batch with its per-sequence fields.
 pub(crate) struct Inputs<'a> {
     rollouts: &'a Rollouts,
+    /// Who computes the losses.
+    pub(crate) compute: &'a Compute,
     offsets: Cow<'a, [u32]>,
     keep: Cow<'a, [bool]>,
     /// One per sequence; NaN where the file has none.
     pub(crate) scores: Option<Vec<f64>>,
-    /// Tokens of each response, up to its last kept one unless the file tells.
+    /// Response lengths, up to the last kept token unless the file has them.
     pub(crate) lengths: Option<Vec<u32>>,
-    /// Tokens the policy chose.
+    /// Number of kept tokens.
     pub(crate) chosen: Option<Vec<u32>>,
     pub(crate) prompts: Option<Vec<u32>>,
-    /// Dense ids: which sequences answer the same prompt.
+    /// Dense group ids: sequences with the same id answer the same prompt.
     pub(crate) groups: Option<Vec<u32>>,
     pub(crate) truncated: Option<Vec<bool>>,
 }
 
 impl<'a> Inputs<'a> {
-    pub(crate) fn new(rollouts: &'a Rollouts) -> tokenwise::Result<Self> {
+    pub(crate) fn new(rollouts: &'a Rollouts, compute: &'a Compute) -> tokenwise::Result<Self> {
         let rows = &rollouts.rows;
         let tokenless = rollouts.tokens() == 0;
-        // a sequence of which only the score is known gets one slot
+        // a sequence with nothing but a score gets one slot
         let (offsets, keep) = if tokenless {
             (Cow::Owned((0..=rows.len() as u32).collect()), Cow::Owned(vec![true; rows.len()]))
         } else {
@@ -40,6 +43,7 @@ impl<'a> Inputs<'a> {
         };
         let mut inputs = Self {
             rollouts,
+            compute,
             offsets,
             keep,
             scores: rows
@@ -68,12 +72,12 @@ impl<'a> Inputs<'a> {
         self.rollouts.column(column)
     }
 
-    /// Whether there is anything per token.
+    /// Whether there are per-token fields.
     pub(crate) fn has_tokens(&self) -> bool {
         self.rollouts.tokens() > 0
     }
 
-    /// The scores on the tokens: those of the file, or each on the last kept token.
+    /// Scores per token: those of the file, or each score on the last kept token.
     pub(crate) fn token_scores(&self) -> Option<Cow<'a, [f64]>> {
         if let Some(column) = self.column(Column::Scores) {
             return Some(Cow::Borrowed(column));
@@ -89,7 +93,7 @@ impl<'a> Inputs<'a> {
         Some(Cow::Owned(laid))
     }
 
-    /// The groups, or every sequence alone.
+    /// The groups, or one group per sequence.
     pub(crate) fn groups_or_alone(&self) -> Cow<'_, [u32]> {
         match &self.groups {
             Some(groups) => Cow::Borrowed(groups),
@@ -112,12 +116,12 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// A length of every sequence, if the file tells all of them.
+/// A length of every sequence, if the file has all of them.
 fn told(rows: &[Row], length: fn(&Row) -> Option<f64>) -> Option<Vec<u32>> {
     rows.iter().map(|row| length(row).filter(|length| *length >= 0.0).map(|length| length as u32)).collect()
 }
 
-/// The groups in the order they are met, if every sequence has one.
+/// Group ids in order of appearance, if every sequence has a group.
 fn groups(rows: &[Row]) -> Option<Vec<u32>> {
     let mut seen = HashMap::new();
     let mut id = |group: u64| {

@@ -1,14 +1,14 @@
-//! Metrics of several batches as one.
+//! Merges the metrics of several batches.
 
 use tokenwise::{metric::Reduction, Result};
 
 use super::sets::Entry;
 
-/// Each metric over the batches seen, in the order first met.
+/// Each metric over all batches, in order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Merged(pub(crate) Vec<Line>);
 
-/// One metric: a few numbers however many batches there are.
+/// One metric, in constant memory for any number of batches.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) key: &'static str,
@@ -39,16 +39,19 @@ impl Line {
             Reduction::Sum => self.sum,
             Reduction::Min => self.min,
             Reduction::Max => self.max,
+            // a rule this command does not know gives no number
+            _ => f64::NAN,
         }
     }
 
-    /// Its rule in a word.
+    /// Name of the merge rule.
     pub(crate) fn rule(&self) -> &'static str {
         match self.by {
             Reduction::Mean => "mean",
             Reduction::Sum => "sum",
             Reduction::Min => "min",
             Reduction::Max => "max",
+            _ => "unknown",
         }
     }
 }
@@ -56,7 +59,7 @@ impl Line {
 impl Merged {
     pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<()> {
         for (index, &(key, value)) in entries.iter().enumerate() {
-            // batches of a file have the same fields, so that the place is nearly always right
+            // batches of a file have the same fields, so the index is nearly always right
             let known = self.0.get(index).is_some_and(|line| line.key == key).then_some(index);
             match known.or_else(|| self.0.iter().position(|line| line.key == key)) {
                 Some(index) => self.0[index].add(value)?,
@@ -82,7 +85,7 @@ mod tests {
             let mut merged = Merged::default();
             values.iter().for_each(|value| merged.add(&[(key, *value)]).unwrap());
             let wanted = Reduction::of_key(key, false).of(&values).unwrap();
-            assert!((merged.0[0].value() - wanted).abs() < 1e-15, "{key}");
+            assert!(approx::abs_diff_eq!(merged.0[0].value(), wanted, epsilon = 1e-15), "{key}");
         }
         let mut merged = Merged::default();
         [1.0, f64::NAN, 2.0].iter().for_each(|value| merged.add(&[("x/max", *value)]).unwrap());

@@ -1,6 +1,7 @@
 //! `tokenwise metrics`: what a trainer would log for a file of rollouts.
 
 mod diff;
+mod engine;
 mod inputs;
 mod merge;
 mod names;
@@ -18,15 +19,18 @@ use crate::{
     rollout::{read, Rollouts},
 };
 use diff::{AllDiffer, Comparer, Differs};
+use engine::Compute;
 use inputs::Inputs;
 use merge::Merged;
 use names::Compared;
 use sets::Entry;
 
-/// How several batches become one, for people.
-const RULE: &str = "Merged by verl's rule for micro-batches: keys with \"max\" or \"min\" by that, totals of the loss by their sum, the others by their mean.\n";
+/// Explains the merge rules to users.
+const RULE: &str =
+    "Merged by verl's rule for micro-batches: keys with \"max\" or \"min\" by that, totals of the loss by \
+     their sum, the others by their mean.\n";
 
-/// What was seen of the file.
+/// What has been read of the file.
 #[derive(Debug, Default)]
 struct Seen {
     mine: Merged,
@@ -38,7 +42,7 @@ struct Seen {
     tokens: u64,
 }
 
-/// What the other framework makes of a batch.
+/// Results under the other framework's conventions.
 struct Other {
     profile: Profile,
     entries: Vec<Entry>,
@@ -49,9 +53,10 @@ pub(crate) fn run(options: &Metrics) -> Result<()> {
     check(options)?;
     let mut seen = Seen::default();
     let mut comparer = Comparer::default();
+    let compute = Compute::new(options.engine)?;
     read(&options.reading, &mut |rollouts| {
         let failed = |error| Failure::input(&options.reading.file, error);
-        let inputs = Inputs::new(rollouts).map_err(failed)?;
+        let inputs = Inputs::new(rollouts, &compute).map_err(failed)?;
         let entries = sets::entries(&inputs, options.profile, options).map_err(failed)?;
         let other = match options.diff {
             Some(profile) => Some(Other {
@@ -67,6 +72,7 @@ pub(crate) fn run(options: &Metrics) -> Result<()> {
         }
         Ok(())
     })?;
+    compute.report();
     match options.json {
         true if seen.batches > 1 => print(&seen.line(options.profile)),
         true => Ok(()),
@@ -126,7 +132,7 @@ impl Seen {
             count(self.batches, what)
         );
         if self.batches > 1 && self.steps == 0 {
-            text += "The file names no steps and was cut into batches; see --batch-tokens.\n";
+            text += "The file has no steps and was split into batches; see --batch-tokens.\n";
         }
         if self.batches > 1 {
             text += RULE;

@@ -1,13 +1,13 @@
-//! Which keys of the frameworks stand for the same thing, and how two sets of values differ.
+//! Corresponding keys of the frameworks, and the comparison of two sets of values.
 
 use tokenwise::Profile;
 
 use super::sets::Entry;
 
-/// Up to here, relative to the larger one, two numbers differ by the order of additions alone.
+/// Relative difference up to which two values differ only by the order of additions.
 const ROUNDING: f64 = 1e-12;
 
-/// paper, verl, TRL, OpenRLHF; empty where it is not logged. Keys that are in no row have no counterpart.
+/// paper, verl, TRL, OpenRLHF; empty if not logged. Keys without a row have no counterpart.
 const SAME: &[[&str; 4]] = &[
     ["score/mean", "critic/score/mean", "reward", "train/reward"],
     ["score/max", "critic/score/max", "", ""],
@@ -60,11 +60,11 @@ fn same(a: f64, b: f64) -> bool {
 /// The metrics of two frameworks side by side.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Compared {
-    /// Those of the same thing whose values differ.
+    /// Corresponding metrics whose values differ.
     pub(crate) differ: Vec<[Entry; 2]>,
-    /// How many have the same value.
+    /// Number of metrics with equal values.
     pub(crate) agree: usize,
-    /// What only one of the two logs.
+    /// Metrics that only one of the two logs.
     pub(crate) only: [Vec<&'static str>; 2],
 }
 

@@ -1,4 +1,4 @@
-//! The numbers under names of our own, by the papers' conventions.
+//! Metrics under our own names, with the papers' conventions.
 
 use tokenwise::{
     metric::{analysis, AnalysisInput, Summary},

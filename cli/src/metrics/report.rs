@@ -5,7 +5,7 @@ use tokenwise::Profile;
 use super::{merge::Merged, names::Compared};
 use crate::output::{aligned, number, table};
 
-/// The metrics of one batch, or of several with how they were merged and between what they lie.
+/// The metrics of one batch, or of several with merge rule and range.
 pub(crate) fn metrics(merged: &Merged, batches: u64) -> String {
     if batches < 2 {
         let rows: Vec<_> = merged.entries().iter().map(|(key, value)| vec![key.to_string(), number(*value)]).collect();

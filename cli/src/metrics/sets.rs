@@ -1,4 +1,4 @@
-//! What each framework logs for a batch: core's metric sets, given what the file has.
+//! What each framework logs for a batch: the core's metric sets with the fields of the file.
 
 use tokenwise::{
     loss::{
@@ -47,7 +47,7 @@ pub(super) fn verl(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) -> 
     let batch = inputs.batch()?;
     let column = |column| inputs.column(column);
     let scores = inputs.token_scores();
-    // verl counts a score only beside a length
+    // verl needs a length to count a score
     let lengths = inputs.lengths.clone().unwrap_or_else(|| vec![1; batch.sequences()]);
     let limit = |most: Option<u32>| most.unwrap_or(u32::MAX);
     let sampler = sampler(inputs, &batch);
@@ -130,8 +130,8 @@ pub(super) fn trl(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) -> R
     let mut sources = vec![RewardSource::default(); usize::from(rewards.is_some())];
     let mut scratch = vec![Moments::default(); if rewards.is_some() { groups.count() } else { 0 }];
     let output = TrlOutput { per_source: &mut sources, scratch: &mut scratch };
-    // what the only reward function gave is the reward
-    Ok(TrlMetrics { sources: &[], ..trl_metrics(&batch, input, &config, output)? })
+    // with a single reward function its output is the reward
+    Ok(trl_metrics(&batch, input, &config, output)?.without_sources())
 }
 
 pub(super) fn openrlhf(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) -> Result<OpenRlhfMetrics> {
@@ -176,7 +176,7 @@ pub(super) fn openrlhf(inputs: &Inputs<'_>, profile: Profile, options: &Metrics)
     Ok(found)
 }
 
-/// What the sampler told, unless there is no token to compare.
+/// The sampler's log-probabilities, unless there is no token to compare.
 fn sampler<'a>(inputs: &Inputs<'a>, batch: &Batch<'_>) -> Option<RolloutInput<'a, f64>> {
     let both = inputs.column(Column::OldLogProbs).zip(inputs.column(Column::RolloutLogProbs));
     let both = both.filter(|_| batch.kept() > 0);
@@ -203,9 +203,27 @@ fn policy(
         return Ok(None);
     };
     let config = PpoConfig { clip_low: options.clip_low, clip_high: options.clip_high, ..profile.ppo() };
+    let mut columns = vec![("log_probs", log_probs), ("old_log_probs", old_log_probs), ("advantages", advantages)];
+    columns.extend(weights.map(|weights| ("weights", weights)));
+    if let Some([loss, clip_fraction, clip_fraction_lower, kl]) = inputs.compute.loss(
+        "ppo_clip",
+        batch,
+        &columns,
+        &config,
+        ["loss", "clip_fraction", "clip_fraction_lower", "kl"],
+    ) {
+        let mut found = PolicyLoss::default();
+        (found.loss, found.kl) = (loss, kl);
+        (found.clip_fraction, found.clip_fraction_lower) = (clip_fraction, clip_fraction_lower);
+        return Ok(Some(found));
+    }
     let input = PolicyLossInput { log_probs, old_log_probs, advantages, weights };
     let loss = ppo_clip(batch, input, &config, &mut vec![0.0; batch.tokens()]);
-    instead(loss, profile, |loss| PolicyLoss { loss, ..Default::default() })
+    instead(loss, profile, |loss| {
+        let mut undefined = PolicyLoss::default();
+        undefined.loss = loss;
+        undefined
+    })
 }
 
 fn value(inputs: &Inputs<'_>, batch: &Batch<'_>, profile: Profile) -> Result<Option<ValueLoss>> {
@@ -216,12 +234,23 @@ fn value(inputs: &Inputs<'_>, batch: &Batch<'_>, profile: Profile) -> Result<Opt
         return Ok(None);
     };
     let config: ValueConfig<'_> = profile.value();
+    let columns = [("predictions", predictions), ("values", values), ("returns", returns)];
+    let names = ["loss", "clip_fraction"];
+    if let Some([loss, clip_fraction]) = inputs.compute.loss("value_loss", batch, &columns, &config, names) {
+        let mut found = ValueLoss::default();
+        (found.loss, found.clip_fraction) = (loss, clip_fraction);
+        return Ok(Some(found));
+    }
     let loss =
         value_loss(batch, ValueLossInput { predictions, values, returns }, &config, &mut vec![0.0; batch.tokens()]);
-    instead(loss, profile, |loss| ValueLoss { loss, ..Default::default() })
+    instead(loss, profile, |loss| {
+        let mut undefined = ValueLoss::default();
+        undefined.loss = loss;
+        undefined
+    })
 }
 
-/// The loss, or what the framework has in its place where no token is kept.
+/// The loss, or what the framework reports if no token is kept.
 fn instead<T>(loss: Result<T>, profile: Profile, of: fn(f64) -> T) -> Result<Option<T>> {
     match loss {
         Err(Error::EmptyMask) => Ok(profile.conventions().empty_loss.value().map(of)),

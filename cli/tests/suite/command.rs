@@ -1,4 +1,4 @@
-//! Runs the command in a folder of its own.
+//! Runs the command in a temporary folder.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// A folder that goes with the test.
+/// A temporary folder, removed after the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -52,7 +52,7 @@ impl Drop for Folder {
     }
 }
 
-/// What the command said.
+/// Output of the command.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) code: i32,
@@ -66,7 +66,7 @@ impl Output {
         self
     }
 
-    /// It ended with a code and a message that has all these words.
+    /// Asserts the exit code and that the message contains all these words.
     pub(crate) fn refused(self, code: i32, words: &[&str]) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         for word in words {
@@ -77,13 +77,13 @@ impl Output {
         self
     }
 
-    /// The lines of its output as JSON.
+    /// The output lines as JSON.
     pub(crate) fn json(&self) -> Vec<Value> {
         self.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// A file of `tests/fixtures`.
+/// A file of the reader's `tests/fixtures`.
 pub(crate) fn fixture(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name).to_string_lossy().into_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../reader/tests/fixtures").join(name).to_string_lossy().into_owned()
 }

@@ -112,9 +112,7 @@ fn a_scan_finds_every_history_below_a_folder() {
         lines[0]["runs"].as_array().unwrap().iter().filter_map(|run| run["label"].as_str()).collect();
     assert_eq!(labels, ["questioner", "solver (b/c)", "solver (d)"]);
     let empty = Folder::new("scan-empty");
-    empty
-        .run(&["entropy", "scan", ".", "-o", "x.svg"])
-        .refused(3, &["there is no file entropy_history_*.json below it"]);
+    empty.run(&["entropy", "scan", ".", "-o", "x.svg"]).refused(3, &["no entropy_history_*.json below this folder"]);
     assert!(empty.names().is_empty());
 }
 
@@ -122,7 +120,7 @@ fn a_scan_finds_every_history_below_a_folder() {
 fn bad_histories_are_named_and_leave_no_picture() {
     let folder = Folder::new("bad-history");
     let cases: [(&str, &[u8], &[&str]); 9] = [
-        ("empty.json", b"", &["empty.json", "nothing at all"]),
+        ("empty.json", b"", &["empty.json", "empty file"]),
         ("none.json", b"[]", &["none.json", "no record"]),
         ("cut.json", b"[{\"step\": 1, \"entropy\": 2},\n {\"step\"", &["cut.json, line 2, record 2", "ends too early"]),
         ("nan.json", b"[{\"step\": 1, \"entropy\": NaN}]", &["nan.json, line 1, record 1", "NaN"]),
@@ -134,7 +132,7 @@ fn bad_histories_are_named_and_leave_no_picture() {
         (
             "back.json",
             b"[{\"step\": 2, \"entropy\": 1}, {\"step\": 1, \"entropy\": 1}]",
-            &["record 2", "steps must grow"],
+            &["record 2", "steps must increase"],
         ),
         ("binary.json", b"\x00\xff\xfe\x01", &["binary.json, line 1", "not UTF-8"]),
         ("object.json", b"{\"step\": 1}", &["object.json", "expected a JSON array"]),

@@ -1,4 +1,4 @@
-//! `tokenwise lint`: one file a fault.
+//! `tokenwise lint`: one file per fault.
 
 use crate::command::{fixture, Folder, Output};
 
@@ -19,15 +19,27 @@ fn each_fault_is_found_where_it_is() {
     let folder = Folder::new("lint");
     let cases: [(&str, &[&str], &str, Option<u64>); 9] = [
         (r#"{"mask": [1, 1, 0], "rewards": [0, 0, 1]}"#, &[], "reward-on-dropped-slot", Some(3)),
-        (r#"{"mask": [1, 1], "log_probs": [-1, -1], "old_log_probs": [-1, -1.5]}"#, &["--first-step"], "ratio-at-first-update", Some(2)),
+        (
+            r#"{"mask": [1, 1], "log_probs": [-1, -1], "old_log_probs": [-1, -1.5]}"#,
+            &["--first-step"],
+            "ratio-at-first-update",
+            Some(2),
+        ),
         (r#"{"mask": [1, 1, 0, 0], "old_log_probs": [-1, -2, -3, 0]}"#, &[], "last-token-hidden", Some(3)),
         (r#"{"mask": [0, 0], "old_log_probs": [0, 0]}"#, &[], "nothing-kept", None),
         (r#"{"values": [0.5, 0.5], "advantages": [0.5, 0.25], "returns": [1, 1]}"#, &[], "returns-disagree", Some(2)),
-        (r#"{"old_log_probs": [-1, -1], "values": [0.5, NaN], "advantages": [NaN, NaN]}"#, &[], "not-a-number", Some(2)),
+        (r#"{"old_log_probs": [-1, -1], "values": [1, NaN], "advantages": [NaN, NaN]}"#, &[], "not-a-number", Some(2)),
         (r#"{"old_log_probs": [-Infinity, -1]}"#, &[], "not-a-number", Some(1)),
-        ("{\"group\": 1, \"score\": 1, \"old_log_probs\": [-1]}\n{\"group\": 1, \"score\": 1, \"old_log_probs\": [-1]}", &[], "tied-group", None),
         (
-            "{\"uid\": \"a\", \"advantages\": 1, \"old_log_probs\": [-1]}\n{\"uid\": \"a\", \"advantages\": -0.5, \"old_log_probs\": [-1]}",
+            "{\"group\": 1, \"score\": 1, \"old_log_probs\": [-1]}\n\
+             {\"group\": 1, \"score\": 1, \"old_log_probs\": [-1]}",
+            &[],
+            "tied-group",
+            None,
+        ),
+        (
+            "{\"uid\": \"a\", \"advantages\": 1, \"old_log_probs\": [-1]}\n\
+             {\"uid\": \"a\", \"advantages\": -0.5, \"old_log_probs\": [-1]}",
             &[],
             "group-not-centred",
             None,
@@ -45,12 +57,13 @@ fn each_fault_is_found_where_it_is() {
 fn good_files_pass() {
     let folder = Folder::new("lint-good");
     let good = [
-        r#"{"mask": [1, 1, 0], "rewards": [0, 1, 0], "old_log_probs": [-1, -2, 0], "values": [0.5, 0.5, 7], "advantages": [0.25, 0.5, 9], "returns": [0.75, 1, 0]}"#,
-        // dropped slots may hold anything that is not a number
+        "{\"mask\": [1, 1, 0], \"rewards\": [0, 1, 0], \"old_log_probs\": [-1, -2, 0], \"values\": [0.5, 0.5, 7], \
+         \"advantages\": [0.25, 0.5, 9], \"returns\": [0.75, 1, 0]}",
+        // dropped slots may hold any value
         r#"{"mask": [1, 0], "rewards": [0, NaN], "old_log_probs": [-1, NaN]}"#,
-        // without being told, a ratio may differ from 1
+        // without the option a ratio may differ from 1
         r#"{"log_probs": [-1], "old_log_probs": [-2]}"#,
-        // advantages that differ by token are not relative to a group
+        // advantages that differ between tokens are not group-relative
         "{\"group\": 1, \"advantages\": [1, 2], \"score\": 1}\n{\"group\": 1, \"advantages\": [1, 1], \"score\": 0}",
     ];
     for text in good {

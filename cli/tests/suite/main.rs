@@ -1,8 +1,9 @@
-//! The command as people and scripts see it: output, exit codes, files.
+//! Tests of the command's output, exit codes and files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
 mod command;
+mod engine;
 mod entropy;
 mod explain;
 mod lint;

@@ -1,4 +1,4 @@
-//! `tokenwise metrics`: the same numbers from every kind of file, and from files of others.
+//! `tokenwise metrics`: the same numbers from every format, and from files of other programs.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{json, Map, Value};
 
 use crate::command::{fixture, Folder};
 
-/// One line a batch.
+/// One line per batch.
 pub(crate) fn metrics(folder: &Folder, file: &str, more: &[&str]) -> Vec<Value> {
     let lines = folder.run(&[&["metrics", file, "--json"], more].concat()).done().json();
     lines.into_iter().filter(|line| line.get("batches").is_none()).collect()
@@ -115,7 +115,7 @@ fn numbers_are_those_of_the_formulas() {
     let got = &metrics(&folder, &fixture("rollouts.jsonl"), &["--profile", "paper"])[0]["metrics"];
     let near = |key: &str, wanted: f64| {
         let value = got[key].as_f64().unwrap_or(f64::NAN);
-        assert!((value - wanted).abs() < 1e-9, "{key}: {value}");
+        assert!(approx::abs_diff_eq!(value, wanted, epsilon = 1e-9), "{key}: {value}");
     };
     // advantages 0.7 twice, −0.7 three times; ratios e^0.1, 1, e^−0.3, 1, 1
     near("advantage/mean", -0.14);
@@ -181,7 +181,7 @@ fn batches_are_steps_or_as_many_tokens_as_asked() {
     assert_eq!(sizes("1000"), [10]);
     assert_eq!(sizes("8"), [4, 4, 2]);
     let done = folder.run(&["metrics", "plain.jsonl", "--batch-tokens", "8"]).done();
-    assert!(done.out.contains("3 batches") && done.out.contains("cut into batches"), "{}", done.out);
+    assert!(done.out.contains("3 batches") && done.out.contains("split into batches"), "{}", done.out);
     assert!(done.out.contains("verl's rule") && done.out.contains("highest"), "{}", done.out);
     let all = folder.run(&["metrics", "plain.jsonl", "--batch-tokens", "8", "--json"]).done().json();
     let merged = &all[3];

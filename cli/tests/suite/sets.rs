@@ -1,4 +1,4 @@
-//! `tokenwise metrics` prints what the library says, and what the frameworks said.
+//! `tokenwise metrics` prints the same values as the library and the frameworks.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -10,7 +10,7 @@ use tokenwise::{
         openrlhf_metrics, trl_metrics, verl_metrics, Lengths, OpenRlhfConfig, OpenRlhfInput, RewardSource, TrlConfig,
         TrlInput, TrlLevel, TrlLoss, TrlOutput, TrlRewards, VerlConfig, VerlInput,
     },
-    profile::{compare, CompareConfig, CompareScratch, CompareSizes, ProfileInput, QuantityShape},
+    profile::{compare, compare_scratch_len, CompareConfig, CompareScratch, ProfileInput, QuantityShape},
     rollout::{rollout_weights, RolloutInput},
     Batch, Groups, Layout, Mask, Moments, Profile,
 };
@@ -36,7 +36,10 @@ fn batch() -> Batch<'static> {
 
 fn near(key: &str, got: &Value, wanted: f64, tolerance: f64) {
     match got.as_f64() {
-        Some(got) => assert!((got - wanted).abs() <= tolerance * wanted.abs().max(1.0), "{key}: {got} ≠ {wanted}"),
+        Some(got) => assert!(
+            approx::relative_eq!(got, wanted, epsilon = tolerance, max_relative = tolerance),
+            "{key}: {got} ≠ {wanted}"
+        ),
         None => assert!(got.is_null() && !wanted.is_finite(), "{key}: {got} ≠ {wanted}"),
     }
 }
@@ -144,7 +147,7 @@ fn differences_are_those_of_the_comparison() {
         rollout_log_probs: Some(&rollout),
     };
     let groups = Groups::contiguous(&[2]).unwrap();
-    let sizes = CompareSizes::of(&batch(), &groups).unwrap();
+    let sizes = compare_scratch_len(&batch(), &groups).unwrap();
     let scratch = CompareScratch {
         tokens: &mut vec![0.0; sizes.tokens],
         sequences: &mut vec![0.0; sizes.sequences],
@@ -160,7 +163,10 @@ fn differences_are_those_of_the_comparison() {
         let token = difference.index.filter(|_| token).map(|index| index % 3 + 1);
         let causes: Vec<Value> = difference
             .causes()
-            .map(|cause| json!({ "convention": cause.convention.name(), "values": cause.values.map(|x| format!("{x:?}")) }))
+            .map(|cause| {
+                let values = cause.values.map(|x| format!("{x:?}"));
+                json!({ "convention": cause.convention.name(), "values": values })
+            })
             .collect();
         wanted.push((difference.quantity.name(), difference.count, place, token, causes, difference.values));
     })
@@ -239,7 +245,7 @@ fn verl_said_the_same_of_the_same_batch() {
             &parameter("entropy_coefficient"),
         ];
         let got = &metrics(&folder, "golden.jsonl", &more)[0]["metrics"];
-        // Σ π² and the norm of the gradient are in no file; the generator has no total
+        // Σ π² and the gradient norm cannot be in a file; the generator has no total
         let wanted: BTreeMap<&str, f64> = case["expect"]
             .as_object()
             .unwrap()

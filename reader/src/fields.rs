@@ -1,17 +1,18 @@
 //! The names under which files keep what a rollout is made of.
 
-pub(crate) use tokenwise_lint::{Column, COLUMNS};
-
-use crate::failure::{Failure, Result};
+pub use tokenwise_lint::Column;
+pub(crate) use tokenwise_lint::COLUMNS;
 
 /// What a field of a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
+pub enum Field {
+    /// Numbers of which there is one per token.
     Column(Column),
     /// Which tokens take part.
     Mask,
     /// One number a sequence.
     Score,
+    /// Training step.
     Step,
     /// The sequences with the same one answer the same prompt.
     Group,
@@ -31,6 +32,10 @@ pub(crate) enum Field {
     Inside,
     /// A list of objects that inherit the fields read before it.
     List,
+    /// What a token reads like.
+    Text,
+    /// Its number in the vocabulary.
+    Id,
 }
 
 use Column::{
@@ -39,7 +44,7 @@ use Column::{
 };
 
 /// Our name first, then those of others.
-pub(crate) const NAMES: [(Field, &[&str]); 24] = [
+const NAMES: [(Field, &[&str]); 24] = [
     (
         Field::Column(LogProbs),
         &["log_probs", "logprobs", "new_log_probs", "log_prob", "per_token_logps", "trainer_logprobs"],
@@ -78,30 +83,41 @@ pub(crate) const NAMES: [(Field, &[&str]); 24] = [
     (Field::List, &["entries", "prompts", "responses", "rollouts", "samples", "sequences", "records", "data"]),
 ];
 
+/// What only [`Options::labels`](crate::Options::labels) asks for.
+const LABELS: [(Field, &[&str]); 2] = [
+    (Field::Text, &["strings", "response_tokens", "token_strings", "token_texts", "token", "token_text"]),
+    (Field::Id, &["ids", "token_ids", "response_ids", "completion_ids"]),
+];
+
 /// The names of a file: the usual ones and those given on the command line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
+pub struct Names {
     given: Vec<(String, Field)>,
 }
 
 impl Names {
     /// From `FIELD=NAME` arguments.
-    pub(crate) fn new(given: &[String]) -> Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// If there is no such field, or no `=`.
+    pub fn new(given: &[String]) -> Result<Self, String> {
         let parse = |text: &String| {
-            let (ours, theirs) = text.split_once('=').ok_or_else(|| {
-                Failure::usage(format!("--field {text}: expected FIELD=NAME, e.g. score=accuracy_reward"))
-            })?;
+            let (ours, theirs) = text
+                .split_once('=')
+                .ok_or_else(|| format!("{text}: expected FIELD=NAME, e.g. score=accuracy_reward"))?;
             let field = NAMES.iter().find(|(_, names)| names[0] == ours).map(|(field, _)| *field).ok_or_else(|| {
                 let all: Vec<&str> = NAMES.iter().map(|(_, names)| names[0]).collect();
-                Failure::usage(format!("--field {text}: there is no field {ours:?}; there are {}", all.join(", ")))
+                format!("{text}: there is no field {ours:?}; there are {}", all.join(", "))
             })?;
             Ok((theirs.to_string(), field))
         };
-        Ok(Self { given: given.iter().map(parse).collect::<Result<_>>()? })
+        Ok(Self { given: given.iter().map(parse).collect::<Result<_, String>>()? })
     }
 
     /// What a name stands for; a field given by another name is not also looked for under its usual ones.
-    pub(crate) fn find(&self, name: &str) -> Option<Field> {
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Field> {
         if let Some((_, field)) = self.given.iter().find(|(given, _)| given == name) {
             return Some(*field);
         }
@@ -110,10 +126,16 @@ impl Names {
     }
 }
 
+/// The field of a label.
+pub(crate) fn label(name: &str) -> Option<Field> {
+    LABELS.iter().find(|(_, names)| names.contains(&name)).map(|(field, _)| *field)
+}
+
 impl Field {
     /// Our name.
-    pub(crate) fn name(self) -> &'static str {
-        NAMES.iter().find(|(field, _)| *field == self).map_or("", |(_, names)| names[0])
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES.iter().chain(&LABELS).find(|(field, _)| *field == self).map_or("", |(_, names)| names[0])
     }
 }
 
@@ -124,7 +146,7 @@ mod tests {
     #[test]
     fn names_are_found_once() {
         let mut seen = std::collections::HashSet::new();
-        assert!(NAMES.iter().flat_map(|(_, names)| names.iter()).all(|name| seen.insert(name)));
+        assert!(NAMES.iter().chain(&LABELS).flat_map(|(_, names)| names.iter()).all(|name| seen.insert(name)));
         assert!(Column::ALL.iter().all(|column| Field::Column(*column).name() == column.name()));
         let names = Names::new(&["score=accuracy".into()]).unwrap();
         assert_eq!(names.find("accuracy"), Some(Field::Score));

@@ -1,18 +1,15 @@
-//! The usual line of a JSON Lines file, quickly: an object whose lists are plain numbers. Whatever is not, right or wrong, is left to
-//! the general reader, which also knows the words for what is wrong.
+//! The usual line of a JSON Lines file, quickly: an object whose lists are plain numbers. Whatever is not, right or
+//! wrong, is left to the general reader, which also knows the words for what is wrong.
 
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{value::RawValue, Value};
 
-use super::{
-    feeder::Feeder,
-    fields::{Field, Names},
-    object::scalar,
-};
+use crate::{feeder::Feeder, fields::Field, object::scalar, texts};
 
-/// Reads a line into the record being built; `false` if it must be read by the general reader, the record then is as before.
-pub(super) fn record(line: &[u8], names: &Names, feeder: &mut Feeder<'_>) -> bool {
-    let done = Cursor { line, at: 0 }.object(names, feeder).is_some();
+/// Reads a line into the record being built; `false` if it must be read by the general reader, the record then is as
+/// before.
+pub(crate) fn record(line: &[u8], feeder: &mut Feeder<'_>) -> bool {
+    let done = Cursor { line, at: 0 }.object(feeder).is_some();
     if !done {
         feeder.abandon();
     }
@@ -31,10 +28,11 @@ struct Cursor<'l> {
 }
 
 impl<'l> Cursor<'l> {
-    fn object(&mut self, names: &Names, feeder: &mut Feeder<'_>) -> Option<()> {
+    fn object(&mut self, feeder: &mut Feeder<'_>) -> Option<()> {
         self.expect(b'{')?;
         loop {
-            let field = names.find(self.name()?);
+            let name = self.name()?;
+            let field = feeder.find(name);
             self.expect(b':')?;
             self.skip_blanks();
             let list = self.peek()? == b'[';
@@ -47,10 +45,16 @@ impl<'l> Cursor<'l> {
                     let length = self.list(Self::flag, feeder.mask())?;
                     feeder.mask_added(length);
                 }
-                Some(Field::Mask | Field::Inside | Field::List) => return None,
+                Some(field @ (Field::Text | Field::Id | Field::Inside)) if list && feeder.labels() => {
+                    texts::add(feeder, field, &self.value::<Vec<Box<RawValue>>>()?);
+                }
+                Some(Field::Mask | Field::Inside | Field::List | Field::Text | Field::Id) => return None,
                 Some(Field::Column(column)) => feeder.scalar(Field::Column(column), self.number()?),
                 Some(field) => scalar(feeder, field, &self.value::<Value>()?).ok()?,
                 None => {
+                    if matches!(self.peek()?, b'-' | b'0'..=b'9') {
+                        feeder.pass_over(name);
+                    }
                     self.value::<IgnoredAny>()?;
                 }
             }

@@ -1,11 +1,12 @@
-//! What files are read as: one table, which the page's own reader is held to as well (`www/tests/data-reader.test.js`).
+//! What files are read as: one table, by the page too (`www/tests/data-reader.test.js`).
 
-use std::{collections::BTreeSet, fs, path::Path};
+#![allow(missing_docs, reason = "a program of its own")]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
 
 use serde_json::{json, Map, Value};
-
-use super::{read, Column};
-use crate::args::Reading;
+use tokenwise_reader::{read, Bytes, Column, Error, Kind, Names, Options};
 
 /// Numbers added up, and how many are not finite.
 #[derive(Default)]
@@ -20,13 +21,15 @@ impl Sum {
     }
 }
 
-fn summary(file: &Path, fields: Vec<String>) -> Result<Value, String> {
-    let reading = Reading { file: file.into(), fields, batch_tokens: 1 << 20 };
+fn summary(file: &Path, fields: &[String]) -> Result<Value, Error> {
+    let bytes = Bytes::from(fs::read(file).unwrap());
+    let options = Options { names: Names::new(fields).unwrap(), labels: true, ..Options::default() };
+    let kind = Kind::of(&file.to_string_lossy(), &bytes, &options.names)?;
     let (mut sequences, mut tokens, mut kept, mut first_updates) = (0, 0, 0, 0);
     let (mut steps, mut groups) = (Vec::new(), BTreeSet::new());
     let (mut scores, mut scored) = (Sum::default(), 0);
     let mut columns: Vec<Option<Sum>> = Column::ALL.iter().map(|_| None).collect();
-    read(&reading, &mut |rollouts| {
+    read(&bytes, kind, &options, &mut |rollouts| {
         sequences += rollouts.rows.len();
         tokens += rollouts.tokens();
         kept += rollouts.kept().iter().filter(|keep| **keep).count();
@@ -46,9 +49,8 @@ fn summary(file: &Path, fields: Vec<String>) -> Result<Value, String> {
                 sum.get_or_insert_with(Sum::default).add(*x);
             }
         }
-        Ok(())
-    })
-    .map_err(|failure| failure.message)?;
+        ControlFlow::Continue(())
+    })?;
     let sums = Column::ALL.into_iter().zip(columns).filter_map(|(column, sum)| Some((column.name(), sum?)));
     let columns: Map<String, Value> = sums.map(|(name, Sum(sum, odd))| (name.into(), json!([sum, odd]))).collect();
     Ok(json!({
@@ -78,11 +80,15 @@ fn files_are_read_as_the_table_says() {
     for (name, expected) in table {
         let mut expected = expected.as_object().unwrap().clone();
         let fields = expected.remove("score").map(|score| format!("score={}", score.as_str().unwrap()));
-        let found = summary(&folder.join(&name), fields.into_iter().collect());
+        let found = summary(&folder.join(&name), fields.as_slice());
         match expected.get("refused") {
             Some(line) => {
-                let message = found.expect_err(&name);
-                assert!(message.contains(&format!("line {line}")), "{name}: {message}");
+                let error = found.expect_err(&name);
+                assert_eq!(
+                    (error.place.line, error.fault.code()),
+                    (line.as_u64(), expected["code"].as_str().unwrap()),
+                    "{name}: {error}"
+                );
             }
             None => {
                 // the lint has a test of its own

@@ -3,19 +3,20 @@
 use std::fmt;
 
 use serde::{
-    de::{DeserializeSeed, Error, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
     Deserializer,
 };
 
-use super::{
+use crate::{
+    fault::{excerpt, Fault},
     feeder::Feeder,
     fields::{Column, Field},
 };
 
 /// The numbers of a column.
-pub(super) struct NumbersSeed<'f, 'a> {
-    pub(super) feeder: &'f mut Feeder<'a>,
-    pub(super) column: Column,
+pub(crate) struct NumbersSeed<'f, 'a> {
+    pub(crate) feeder: &'f mut Feeder<'a>,
+    pub(crate) column: Column,
 }
 
 impl<'de> DeserializeSeed<'de> for NumbersSeed<'_, '_> {
@@ -34,10 +35,9 @@ impl<'de> Visitor<'de> for NumbersSeed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let name = self.column.name();
         let (mut length, mut rows) = (0, 0);
         while let Some(row) =
-            list.next_element_seed(Entry { out: self.feeder.numbers(self.column), name, nested: true })?
+            list.next_element_seed(Entry { feeder: &mut *self.feeder, column: self.column, nested: true })?
         {
             match row {
                 None => length += 1,
@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for NumbersSeed<'_, '_> {
         match (rows, length) {
             (0, length) => self.feeder.row_added(self.column, length),
             (_, 0) => {}
-            _ => return Err(A::Error::custom(format!("field {name:?} has lists among numbers"))),
+            _ => return Err(self.feeder.refuse(Fault::Mixed { field: self.column.name().into() })),
         }
         Ok(())
     }
@@ -69,8 +69,18 @@ impl<'de> Visitor<'de> for NumbersSeed<'_, '_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        let x = from_text(text).ok_or_else(|| E::invalid_type(serde::de::Unexpected::Str(text), &self))?;
-        self.visit_f64(x)
+        match from_text(text) {
+            Some(x) => self.visit_f64(x),
+            None => Err(not_a_number(self.feeder, self.column, text)),
+        }
+    }
+
+    fn visit_bool<E: Error>(self, x: bool) -> Result<(), E> {
+        Err(not_a_number(self.feeder, self.column, &x.to_string()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(not_a_number(self.feeder, self.column, "{"))
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {
@@ -78,14 +88,18 @@ impl<'de> Visitor<'de> for NumbersSeed<'_, '_> {
     }
 }
 
+fn not_a_number<E: Error>(feeder: &mut Feeder<'_>, column: Column, found: &str) -> E {
+    feeder.refuse(Fault::NotANumber { field: column.name().into(), found: excerpt(found) })
+}
+
 /// One number, or a row of them: then its length is returned.
-struct Entry<'f> {
-    out: &'f mut Vec<f64>,
-    name: &'static str,
+struct Entry<'f, 'a> {
+    feeder: &'f mut Feeder<'a>,
+    column: Column,
     nested: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Entry<'_> {
+impl<'de> DeserializeSeed<'de> for Entry<'_, '_> {
     type Value = Option<usize>;
 
     #[inline]
@@ -94,16 +108,16 @@ impl<'de> DeserializeSeed<'de> for Entry<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Entry<'_> {
+impl<'de> Visitor<'de> for Entry<'_, '_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a number in field {:?}", self.name)
+        write!(f, "a number in field {:?}", self.column.name())
     }
 
     #[inline]
     fn visit_f64<E: Error>(self, x: f64) -> Result<Self::Value, E> {
-        self.out.push(x);
+        self.feeder.numbers(self.column).push(x);
         Ok(None)
     }
 
@@ -122,23 +136,34 @@ impl<'de> Visitor<'de> for Entry<'_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        let x = from_text(text).ok_or_else(|| E::invalid_type(serde::de::Unexpected::Str(text), &self))?;
-        self.visit_f64(x)
+        match from_text(text) {
+            Some(x) => self.visit_f64(x),
+            None => Err(not_a_number(self.feeder, self.column, text)),
+        }
+    }
+
+    fn visit_bool<E: Error>(self, x: bool) -> Result<Self::Value, E> {
+        Err(not_a_number(self.feeder, self.column, &x.to_string()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+        Err(not_a_number(self.feeder, self.column, "{"))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        if !self.nested {
-            return Err(A::Error::invalid_type(serde::de::Unexpected::Seq, &self));
+        let Self { feeder, column, nested } = self;
+        if !nested {
+            return Err(not_a_number(feeder, column, "["));
         }
-        let before = self.out.len();
-        while list.next_element_seed(Entry { out: &mut *self.out, name: self.name, nested: false })?.is_some() {}
-        Ok(Some(self.out.len() - before))
+        let before = feeder.numbers(column).len();
+        while list.next_element_seed(Entry { feeder: &mut *feeder, column, nested: false })?.is_some() {}
+        Ok(Some(feeder.numbers(column).len() - before))
     }
 }
 
 /// The mask: 0 and 1, or false and true.
-pub(super) struct MaskSeed<'f, 'a> {
-    pub(super) feeder: &'f mut Feeder<'a>,
+pub(crate) struct MaskSeed<'f, 'a> {
+    pub(crate) feeder: &'f mut Feeder<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for MaskSeed<'_, '_> {
@@ -160,9 +185,33 @@ impl<'de> Visitor<'de> for MaskSeed<'_, '_> {
         Ok(())
     }
 
+    fn visit_bool<E: Error>(self, x: bool) -> Result<(), E> {
+        Err(not_a_mask(self.feeder, x))
+    }
+
+    fn visit_u64<E: Error>(self, x: u64) -> Result<(), E> {
+        Err(not_a_mask(self.feeder, x))
+    }
+
+    fn visit_i64<E: Error>(self, x: i64) -> Result<(), E> {
+        Err(not_a_mask(self.feeder, x))
+    }
+
+    fn visit_f64<E: Error>(self, x: f64) -> Result<(), E> {
+        Err(not_a_mask(self.feeder, x))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        Err(not_a_mask(self.feeder, text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(not_a_mask(self.feeder, "{"))
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let (mut length, mut rows) = (0, 0);
-        while let Some(row) = list.next_element_seed(Keep { out: self.feeder.mask(), nested: true })? {
+        while let Some(row) = list.next_element_seed(Keep { feeder: &mut *self.feeder, nested: true })? {
             match row {
                 None => length += 1,
                 Some(row) => {
@@ -174,18 +223,22 @@ impl<'de> Visitor<'de> for MaskSeed<'_, '_> {
         match (rows, length) {
             (0, length) => self.feeder.mask_added(length),
             (_, 0) => {}
-            _ => return Err(A::Error::custom("field \"mask\" has lists among numbers")),
+            _ => return Err(self.feeder.refuse(Fault::Mixed { field: Field::Mask.name().into() })),
         }
         Ok(())
     }
 }
 
-struct Keep<'f> {
-    out: &'f mut Vec<bool>,
+struct Keep<'f, 'a> {
+    feeder: &'f mut Feeder<'a>,
     nested: bool,
 }
 
-impl<'de> DeserializeSeed<'de> for Keep<'_> {
+fn not_a_mask<E: Error>(feeder: &mut Feeder<'_>, found: impl fmt::Display) -> E {
+    feeder.refuse(Fault::NotAMask { found: excerpt(&found.to_string()) })
+}
+
+impl<'de> DeserializeSeed<'de> for Keep<'_, '_> {
     type Value = Option<usize>;
 
     #[inline]
@@ -194,7 +247,7 @@ impl<'de> DeserializeSeed<'de> for Keep<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Keep<'_> {
+impl<'de> Visitor<'de> for Keep<'_, '_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -203,7 +256,7 @@ impl<'de> Visitor<'de> for Keep<'_> {
 
     #[inline]
     fn visit_bool<E>(self, keep: bool) -> Result<Self::Value, E> {
-        self.out.push(keep);
+        self.feeder.mask().push(keep);
         Ok(None)
     }
 
@@ -211,7 +264,7 @@ impl<'de> Visitor<'de> for Keep<'_> {
     fn visit_u64<E: Error>(self, x: u64) -> Result<Self::Value, E> {
         match x {
             0 | 1 => self.visit_bool(x == 1),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Unsigned(x), &self)),
+            _ => Err(not_a_mask(self.feeder, x)),
         }
     }
 
@@ -219,21 +272,38 @@ impl<'de> Visitor<'de> for Keep<'_> {
         if x == 0.0 || x == 1.0 {
             return self.visit_bool(x == 1.0);
         }
-        Err(E::invalid_value(serde::de::Unexpected::Float(x), &self))
+        Err(not_a_mask(self.feeder, x))
+    }
+
+    fn visit_i64<E: Error>(self, x: i64) -> Result<Self::Value, E> {
+        Err(not_a_mask(self.feeder, x))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+        Err(not_a_mask(self.feeder, "null"))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        Err(not_a_mask(self.feeder, text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+        Err(not_a_mask(self.feeder, "{"))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        if !self.nested {
-            return Err(A::Error::invalid_type(serde::de::Unexpected::Seq, &self));
+        let Self { feeder, nested } = self;
+        if !nested {
+            return Err(not_a_mask(feeder, "["));
         }
-        let before = self.out.len();
-        while list.next_element_seed(Keep { out: &mut *self.out, nested: false })?.is_some() {}
-        Ok(Some(self.out.len() - before))
+        let before = feeder.mask().len();
+        while list.next_element_seed(Keep { feeder: &mut *feeder, nested: false })?.is_some() {}
+        Ok(Some(feeder.mask().len() - before))
     }
 }
 
 /// The numbers JSON has no words for, as other programs write them.
-pub(super) fn from_text(text: &str) -> Option<f64> {
+pub(crate) fn from_text(text: &str) -> Option<f64> {
     match text {
         "NaN" | "nan" | "null" | "None" => Some(f64::NAN),
         "Infinity" | "inf" | "+inf" => Some(f64::INFINITY),

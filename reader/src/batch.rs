@@ -1,0 +1,155 @@
+//! The sequences of one batch, column by column.
+
+use crate::{
+    fault::Fault,
+    fields::{Column, COLUMNS},
+};
+
+/// Sequences that are judged together: those of one step, or as many as fit.
+#[derive(Debug, Default)]
+pub struct Rollouts {
+    /// Where each sequence begins; one more than there are sequences.
+    pub offsets: Vec<u32>,
+    pub(crate) keep: Vec<bool>,
+    columns: [Vec<f64>; COLUMNS],
+    /// What there is once a sequence.
+    pub rows: Vec<Row>,
+    pub(crate) texts: Vec<String>,
+    pub(crate) labels: Vec<Label>,
+}
+
+/// What a sequence is called; collected where [`Options::labels`](crate::Options::labels) asks for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The beginning of the name of its group, or of its prompt; empty if it has neither.
+    pub group: String,
+    /// The beginning of its prompt; empty if there is none.
+    pub prompt: String,
+}
+
+/// What there is once a sequence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Line, row or record of the file, counted from 1.
+    pub place: u64,
+    /// Its task score.
+    pub score: Option<f64>,
+    /// Training step.
+    pub step: Option<u64>,
+    /// The same for all samples of a prompt.
+    pub group: Option<u64>,
+    /// Whether it was cut off at the length limit.
+    pub truncated: Option<bool>,
+    /// Whether it is of the first update after sampling.
+    pub first_update: bool,
+    /// Tokens of the response.
+    pub length: Option<f64>,
+    /// Tokens of the prompt.
+    pub prompt_length: Option<f64>,
+}
+
+impl Rollouts {
+    pub(crate) fn new() -> Self {
+        Self { offsets: vec![0], ..Self::default() }
+    }
+
+    /// Of the sequences that are in it; the columns may already hold the next one.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.offsets.last().map_or(0, |end| *end as usize)
+    }
+
+    /// A column, if the file has it.
+    #[must_use]
+    pub fn column(&self, column: Column) -> Option<&[f64]> {
+        let numbers = &self.columns[column as usize];
+        numbers.get(..self.tokens()).filter(|numbers| !numbers.is_empty())
+    }
+
+    /// Which tokens take part.
+    #[must_use]
+    pub fn kept(&self) -> &[bool] {
+        self.keep.get(..self.tokens()).unwrap_or_default()
+    }
+
+    /// What each token reads like, empty where the file does not say; none unless labels were asked for.
+    #[must_use]
+    pub fn texts(&self) -> &[String] {
+        self.texts.get(..self.tokens()).unwrap_or_default()
+    }
+
+    /// What each sequence is called; none unless labels were asked for.
+    #[must_use]
+    pub fn labels(&self) -> &[Label] {
+        self.labels.get(..self.rows.len()).unwrap_or_default()
+    }
+
+    /// The slots of a sequence.
+    #[must_use]
+    pub fn slots(&self, row: usize) -> std::ops::Range<usize> {
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
+    }
+
+    /// Where numbers of a column are added.
+    pub(crate) fn column_mut(&mut self, column: Column) -> &mut Vec<f64> {
+        &mut self.columns[column as usize]
+    }
+
+    /// Ends sequences of the given lengths, whose numbers were added; `touched` are the columns that got some.
+    pub(crate) fn close(
+        &mut self,
+        lengths: &[usize],
+        touched: &[bool; COLUMNS],
+        rows: impl Iterator<Item = Row>,
+    ) -> Result<(), Fault> {
+        let before = self.offsets.last().map_or(0, |end| *end as usize);
+        let mut end = before;
+        for length in lengths {
+            end += length;
+            self.offsets.push(u32::try_from(end).map_err(|_| Fault::TooManyTokens { most: u32::MAX.into() })?);
+        }
+        for column in Column::ALL {
+            let has = self.columns[column as usize].len();
+            let field = || column.name().to_string();
+            match touched[column as usize] {
+                true if has != end => return Err(Fault::NewField { field: field() }),
+                false if has > 0 && end > before => return Err(Fault::MissingField { field: field() }),
+                _ => {}
+            }
+        }
+        if self.keep.len() != end {
+            let (expected, got) = (end - before, self.keep.len() - before);
+            return Err(Fault::MaskLength { expected: expected as u64, got: got as u64 });
+        }
+        self.rows.extend(rows);
+        Ok(())
+    }
+
+    /// Forgets the numbers after the last sequence that was ended.
+    pub(crate) fn forget_open(&mut self) {
+        let tokens = self.tokens();
+        self.columns.iter_mut().for_each(|column| column.truncate(tokens));
+        self.keep.truncate(tokens);
+    }
+
+    /// Forgets all but the last `rows` sequences.
+    pub(crate) fn keep_last(&mut self, rows: usize) {
+        let first = self.rows.len() - rows;
+        let start = self.offsets[first];
+        for column in &mut self.columns {
+            if !column.is_empty() {
+                column.drain(..start as usize);
+            }
+        }
+        self.keep.drain(..start as usize);
+        if !self.labels.is_empty() {
+            self.texts.drain(..start as usize);
+            self.labels.drain(..first);
+        }
+        self.rows.drain(..first);
+        self.offsets.drain(..first);
+        for offset in &mut self.offsets {
+            *offset -= start;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A file that JavaScript hands out in parts.
+
+use std::{
+    cell::RefCell,
+    io::{self, Read},
+};
+
+use tokenwise_reader::Source;
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(typescript_custom_section)]
+const DECLARATION: &str = "
+/** A file: its size in bytes, and a part of it. */
+export interface PartialFile {
+  readonly size: number;
+  part(from: number, length: number): Uint8Array;
+}
+";
+
+#[wasm_bindgen]
+extern "C" {
+    /// What [`read`](crate::read) reads.
+    #[wasm_bindgen(typescript_type = "PartialFile")]
+    pub type JsFile;
+
+    #[wasm_bindgen(method, getter)]
+    fn size(this: &JsFile) -> f64;
+
+    #[wasm_bindgen(method, catch)]
+    fn part(this: &JsFile, from: f64, length: f64) -> Result<Vec<u8>, JsValue>;
+}
+
+thread_local! {
+    /// A source has to be `Send`, which a value of JavaScript is not: the source only says that there is one.
+    static FILE: RefCell<Option<JsFile>> = const { RefCell::new(None) };
+}
+
+/// The file that is being read; there is one at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Opened;
+
+impl Opened {
+    pub(crate) fn new(file: JsFile) -> Self {
+        FILE.set(Some(file));
+        Self
+    }
+}
+
+impl Source for Opened {
+    fn size(&self) -> io::Result<u64> {
+        with_file(|file| Ok(file.size() as u64))
+    }
+
+    fn open(&self, offset: u64) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(Part { at: offset }))
+    }
+}
+
+/// The rest of the file.
+struct Part {
+    at: u64,
+}
+
+impl Read for Part {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        with_file(|file| {
+            let left = (file.size() as u64).saturating_sub(self.at);
+            let length = left.min(out.len() as u64);
+            if length == 0 {
+                return Ok(0);
+            }
+            let bytes = file.part(self.at as f64, length as f64).map_err(|_| io::Error::other("the file is gone"))?;
+            let read = bytes.len().min(out.len());
+            out[..read].copy_from_slice(&bytes[..read]);
+            self.at += read as u64;
+            Ok(read)
+        })
+    }
+}
+
+fn with_file<T>(work: impl FnOnce(&JsFile) -> io::Result<T>) -> io::Result<T> {
+    FILE.with_borrow(|file| file.as_ref().map_or_else(|| Err(io::Error::other("no file is open")), work))
+}
