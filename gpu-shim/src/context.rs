@@ -1,45 +1,62 @@
-//! The device: made once, with all pipelines, then passed the calls.
+//! The device, with its pool of buffers and its pipelines.
 
 use wgpu::{
-    AdapterInfo, Device, DeviceDescriptor, ErrorFilter, Instance, InstanceDescriptor, Limits, Queue,
+    AdapterInfo, Device, DeviceDescriptor, DownlevelFlags, ErrorFilter, Features, Instance, InstanceDescriptor, Queue,
     RequestAdapterOptions,
 };
 
 use crate::{
-    buffers::WORD,
     error::GpuError,
     health::Health,
-    pipeline::{Kernels, STORAGE_BUFFERS, THREADS, WORKGROUP_BYTES},
+    kernel::{Cache, STORAGE_BUFFERS, THREADS, WORKGROUP_BYTES},
+    pool::{Pool, WORD},
 };
 
-pub use wgpu::PowerPreference;
+pub use wgpu::{Backends, Limits, PowerPreference};
 
 /// How [`Gpu::with`] chooses and limits a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuOptions {
-    /// Which of several adapters; default: the fast one.
+    /// Which of several adapters; default: the high-performance one.
     pub power_preference: PowerPreference,
-    /// Bytes of the largest input buffer, if the device allows as many; default 256 MiB. What does not fit into one goes in several
-    /// steps, so a smaller number costs time and saves device memory.
+    /// Which graphics APIs to look for an adapter in; default: all.
+    pub backends: Backends,
+    /// Largest input buffer in bytes, within the device's limit; default 256 MiB. Larger inputs are split, so a smaller
+    /// number costs time and saves device memory.
     pub max_buffer_bytes: u64,
+    /// Device memory that this crate may hold at once, in bytes; default: no limit of its own. What exceeds it fails as
+    /// if the device were out of memory.
+    pub max_memory_bytes: u64,
+    /// Limits to request; default: those of the adapter.
+    pub limits: Option<Limits>,
 }
 
 impl Default for GpuOptions {
     fn default() -> Self {
-        Self { power_preference: PowerPreference::HighPerformance, max_buffer_bytes: 256 << 20 }
+        Self {
+            power_preference: PowerPreference::HighPerformance,
+            backends: Backends::all(),
+            max_buffer_bytes: 256 << 20,
+            max_memory_bytes: u64::MAX,
+            limits: None,
+        }
     }
 }
 
-/// A device with its pipelines. Its methods are the core's kernels: the same batch, input, config and output, in `f32`.
+/// A device with its pool of buffers and its pipelines, which are made when they first run. Its methods are the core's
+/// kernels, with the same batch, input, config and output, in `f32`; [`Gpu::record`] chains kernels on the device.
 ///
-/// Futures of one device may run at the same time. Natively they block their thread while the device computes; in the
-/// browser they yield to it.
+/// Futures of one device may run concurrently. On native targets they block their thread while the device computes; in
+/// the browser they yield.
 #[derive(Debug)]
 pub struct Gpu {
     pub(crate) device: Device,
     pub(crate) queue: Queue,
     pub(crate) health: Health,
-    pub(crate) kernels: Kernels,
+    pub(crate) cache: Cache,
+    pub(crate) pool: Pool,
+    /// Whether the device has timestamps.
+    pub(crate) timestamps: bool,
     info: AdapterInfo,
     limits: Limits,
     max_buffer_bytes: u64,
@@ -65,14 +82,16 @@ impl Gpu {
         Self::with(&GpuOptions::default()).await
     }
 
-    /// Asks for an adapter and a device, and makes all pipelines.
+    /// Requests an adapter and a device.
     ///
     /// # Errors
     ///
-    /// [`GpuError::NoAdapter`] if there is none; [`GpuError::Device`] if it refuses; [`GpuError::Limit`] if it offers less than
-    /// the shaders need; [`GpuError::Validation`] if its driver refuses a shader.
+    /// [`GpuError::NoAdapter`] if there is none; [`GpuError::Adapter`] if it lacks what the shaders need;
+    /// [`GpuError::Device`] if the request fails.
     pub async fn with(options: &GpuOptions) -> Result<Self, GpuError> {
-        let instance = Instance::new(InstanceDescriptor::new_without_display_handle());
+        let descriptor =
+            InstanceDescriptor { backends: options.backends, ..InstanceDescriptor::new_without_display_handle() };
+        let instance = Instance::new(descriptor);
         let adapter = instance
             .request_adapter(&RequestAdapterOptions {
                 power_preference: options.power_preference,
@@ -80,25 +99,49 @@ impl Gpu {
             })
             .await
             .map_err(|error| GpuError::NoAdapter(error.to_string()))?;
-        let limits = adapter.limits();
-        check_limits(&limits)?;
+        let name = adapter.get_info().name;
+        if !adapter.get_downlevel_capabilities().flags.contains(DownlevelFlags::COMPUTE_SHADERS) {
+            return Err(GpuError::Adapter { name, what: "compute shaders", needed: 1, limit: 0 });
+        }
+        let limits = options.limits.clone().unwrap_or_else(|| adapter.limits());
+        check_limits(&name, &limits)?;
         let (device, queue) = adapter
             .request_device(&DeviceDescriptor {
                 label: Some("tokenwise"),
-                required_limits: limits.clone(),
+                required_features: adapter.features() & Features::TIMESTAMP_QUERY,
+                required_limits: limits,
                 ..Default::default()
             })
             .await
             .map_err(|error| GpuError::Device(error.to_string()))?;
+        Self::from_device(device, queue, adapter.get_info(), options)
+    }
+
+    /// A device that the caller already has, such as that of a trainer, whose buffers become columns without a copy
+    /// ([`Column::from_buffer`](crate::Column::from_buffer)). Its error callbacks are replaced. Of `options` only the
+    /// numbers of bytes count.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Adapter`] if the limits of the device are below what the shaders need.
+    pub fn from_device(
+        device: Device,
+        queue: Queue,
+        info: AdapterInfo,
+        options: &GpuOptions,
+    ) -> Result<Self, GpuError> {
+        let limits = device.limits();
+        check_limits(&info.name, &limits)?;
         let health = Health::of(&device);
-        let kernels = caught(&device, &health, || Kernels::new(&device)).await?;
         let max_buffer_bytes = limits
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size)
             .min(options.max_buffer_bytes)
             // shaders count in u32
             .min(u32::MAX.into());
-        Ok(Self { device, queue, health, kernels, info: adapter.get_info(), limits, max_buffer_bytes })
+        let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
+        let (cache, pool) = (Cache::default(), Pool::new(options.max_memory_bytes));
+        Ok(Self { device, queue, health, cache, pool, timestamps, info, limits, max_buffer_bytes })
     }
 
     /// The adapter's name, kind and driver.
@@ -116,9 +159,29 @@ impl Gpu {
         self.max_buffer_bytes
     }
 
-    /// Most entries of a buffer, if `results` such buffers are read back as one.
+    /// Most entries of a buffer if `results` such buffers are read back together.
     pub(crate) fn most_entries(&self, results: u64) -> u64 {
         (self.max_buffer_bytes / WORD).min(self.limits.max_buffer_size / (results * WORD))
+    }
+
+    /// The device, for buffers of the caller's own.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The queue of the device.
+    pub const fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Bytes of device memory that are kept for reuse.
+    pub fn pooled_bytes(&self) -> u64 {
+        self.pool.bytes()
+    }
+
+    /// Frees the device memory that is kept for reuse.
+    pub fn trim(&self) {
+        self.pool.renew();
     }
 
     /// Destroys the device: every later call fails with [`GpuError::Lost`].
@@ -126,26 +189,38 @@ impl Gpu {
         self.device.destroy();
     }
 
-    /// Runs `work` so that wgpu's errors become ours.
-    pub(crate) async fn caught<T>(&self, work: impl FnOnce() -> T) -> Result<T, GpuError> {
-        self.health.check()?;
-        caught(&self.device, &self.health, work).await
+    /// Runs `work` and converts wgpu's errors to [`GpuError`].
+    pub(crate) async fn caught<T>(&self, work: impl FnOnce() -> Result<T, GpuError>) -> Result<T, GpuError> {
+        self.check_health()?;
+        let caught = caught(&self.device, &self.health, || self.shielded(work)?).await;
+        if caught.is_err() {
+            self.pool.renew();
+        }
+        caught
     }
 
-    /// Waits until the submitted work is done. In the browser the event loop does that.
+    /// Runs calls into wgpu. A panic inside them becomes an error, and the device counts as lost.
+    pub(crate) fn shielded<T>(&self, work: impl FnOnce() -> T) -> Result<T, GpuError> {
+        self.health.shielded(work)
+    }
+
+    /// The recorded error. The device-lost callback may still be pending when another error is.
+    pub(crate) fn check_health(&self) -> Result<(), GpuError> {
+        let Err(error) = self.health.check() else { return Ok(()) };
+        self.pool.renew();
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        self.health.check()?;
+        Err(error)
+    }
+
+    /// Waits for the submitted work. In the browser the event loop does this.
     pub(crate) fn finish_submitted(&self) -> Result<(), GpuError> {
         #[cfg(not(target_arch = "wasm32"))]
         {
-            use std::panic::{catch_unwind, AssertUnwindSafe};
             // wgpu panics if the device is lost while it waits
-            let waited = catch_unwind(AssertUnwindSafe(|| self.device.poll(wgpu::PollType::wait_indefinitely())));
-            match waited {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => {
-                    self.health.check()?;
-                    return Err(GpuError::Device(error.to_string()));
-                }
-                Err(_) => self.health.lose("lost while waiting for it"),
+            if let Err(error) = self.shielded(|| self.device.poll(wgpu::PollType::wait_indefinitely()))? {
+                self.health.check()?;
+                return Err(GpuError::Device(error.to_string()));
             }
         }
         self.health.check()
@@ -161,24 +236,28 @@ fn scoped<T>(
     let internal = device.push_error_scope(ErrorFilter::Internal);
     let memory = device.push_error_scope(ErrorFilter::OutOfMemory);
     let done = work();
-    // what failed for want of memory is not valid afterwards: the first cause comes first
+    // after an allocation fails, later commands are invalid too: report the first cause
     (done, [memory.pop(), internal.pop(), validation.pop()])
 }
 
-async fn caught<T>(device: &Device, health: &Health, work: impl FnOnce() -> T) -> Result<T, GpuError> {
+async fn caught<T>(
+    device: &Device,
+    health: &Health,
+    work: impl FnOnce() -> Result<T, GpuError>,
+) -> Result<T, GpuError> {
     let (done, scopes) = scoped(device, work);
     for scope in scopes {
         if let Some(error) = scope.await {
-            // the callback of a lost device may still be waiting to be called
+            // the device-lost callback may still be pending
             let _ = device.poll(wgpu::PollType::Poll);
             health.check()?;
             return Err(error.into());
         }
     }
-    Ok(done)
+    done
 }
 
-fn check_limits(limits: &Limits) -> Result<(), GpuError> {
+fn check_limits(name: &str, limits: &Limits) -> Result<(), GpuError> {
     let needs = [
         ("threads per workgroup", THREADS, limits.max_compute_invocations_per_workgroup),
         ("threads along x", THREADS, limits.max_compute_workgroup_size_x),
@@ -187,7 +266,7 @@ fn check_limits(limits: &Limits) -> Result<(), GpuError> {
     ];
     for (what, needed, limit) in needs {
         if needed > limit {
-            return Err(GpuError::Limit { what, needed: needed.into(), limit: limit.into() });
+            return Err(GpuError::Adapter { name: name.into(), what, needed: needed.into(), limit: limit.into() });
         }
     }
     Ok(())

@@ -6,39 +6,57 @@ use std::fmt;
 #[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub enum GpuError {
-    /// The machine has no adapter that can compute; the driver's words.
+    /// No adapter with compute support; the driver's message.
     NoAdapter(String),
-    /// The adapter refused a device, or the driver failed; its words.
-    Device(String),
-    /// The core refused the call, before anything reached the GPU.
-    Core(tokenwise::Error),
-    /// A command was not valid: a mistake in this crate. The validator's words.
-    Validation(String),
-    /// The device has no memory left.
-    OutOfMemory,
-    /// The device is gone (driver reset, unplugged, destroyed); every later call fails in the same way.
-    Lost(String),
-    /// The call needs more than the device, or [`GpuOptions`](crate::GpuOptions), allows.
-    Limit {
-        /// What there is too little of.
+    /// The adapter lacks what the shaders need.
+    Adapter {
+        /// Its name.
+        name: String,
+        /// The limited resource.
         what: &'static str,
-        /// What the call needs.
+        /// Required by the shaders.
         needed: u64,
-        /// What there is.
+        /// Available.
+        limit: u64,
+    },
+    /// The device request or the driver failed; its message.
+    Device(String),
+    /// The core rejected the call, before any transfer.
+    Core(tokenwise::Error),
+    /// An invalid command: a bug in this crate. The validator's message.
+    Validation(String),
+    /// The device is out of memory.
+    OutOfMemory,
+    /// The device is lost (driver reset, unplugged, destroyed); every later call fails in the same way.
+    Lost(String),
+    /// The call by name could not be read: a column or the config is missing or of the wrong type.
+    Refused(tokenwise_catalogue::Refusal),
+    /// The shaders cannot compute this call; the reason.
+    Unsupported(&'static str),
+    /// The call exceeds a limit of the device or of [`GpuOptions`](crate::GpuOptions).
+    Limit {
+        /// The limited resource.
+        what: &'static str,
+        /// Required by the call.
+        needed: u64,
+        /// Available.
         limit: u64,
     },
 }
 
 impl GpuError {
-    /// A short stable name of the variant, for programs; of the core's own variant where it refused.
+    /// A short stable name of the variant, for programs; for [`Self::Core`] that of the core's variant.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NoAdapter(_) => "no_adapter",
+            Self::Adapter { .. } => "adapter",
             Self::Device(_) => "device",
             Self::Core(error) => error.code(),
             Self::Validation(_) => "validation",
             Self::OutOfMemory => "out_of_memory",
             Self::Lost(_) => "lost",
+            Self::Refused(_) => "refused",
+            Self::Unsupported(_) => "unsupported",
             Self::Limit { .. } => "limit",
         }
     }
@@ -48,11 +66,16 @@ impl fmt::Display for GpuError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAdapter(reason) => write!(f, "no GPU adapter: {reason}"),
+            Self::Adapter { name, what, needed, limit } => {
+                write!(f, "GPU adapter {name}: {what}: the shaders need {needed}, it has {limit}")
+            }
             Self::Device(reason) => write!(f, "GPU device: {reason}"),
             Self::Core(error) => error.fmt(f),
             Self::Validation(reason) => write!(f, "GPU validation: {reason}"),
             Self::OutOfMemory => f.write_str("GPU out of memory"),
             Self::Lost(reason) => write!(f, "GPU device lost: {reason}"),
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Unsupported(reason) => write!(f, "not on the GPU: {reason}"),
             Self::Limit { what, needed, limit } => {
                 write!(f, "{what}: needs {needed}, the GPU allows {limit}")
             }
@@ -72,6 +95,15 @@ impl std::error::Error for GpuError {
 impl From<tokenwise::Error> for GpuError {
     fn from(error: tokenwise::Error) -> Self {
         Self::Core(error)
+    }
+}
+
+impl From<tokenwise_catalogue::Refusal> for GpuError {
+    fn from(refusal: tokenwise_catalogue::Refusal) -> Self {
+        match refusal {
+            tokenwise_catalogue::Refusal::Core(error) => Self::Core(error),
+            other => Self::Refused(other),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How far a shader may be from the exact result.
 //!
-//! Shaders do not promise bits: drivers may fuse, reorder and flush. They promise this table instead, against the formula
-//! evaluated in `f64` on the same `f32` inputs:
+//! Shaders do not promise bits, because drivers may fuse, reorder and flush to zero. They promise these bounds against
+//! the formula evaluated in `f64` on the same `f32` inputs:
 //!
 //! ```text
 //! |got − exact| ≤ absolute + relative · scale
@@ -11,17 +11,22 @@
 //! | --- | --- |
 //! | log-probability | the largest finite \|z\| of the row |
 //! | entropy | the entropy |
-//! | advantage, return | M_t = \|r_t\| + γ \|V_{t+1}\| + \|V_t\| + γ λ M_{t+1}: what is added up, without its signs |
+//! | sums over sequences, moments | the sum of the magnitudes |
+//! | token-wise formulas, losses, gradients | the number itself |
+//! | losses, in addition ([`SHARED`]) | the aggregated magnitudes of the tokens |
+//! | advantage, return | M_t = \|r_t\| + γ \|V_{t+1}\| + \|V_t\| + γ λ M_{t+1}: the sum of the magnitudes |
 //!
-//! The core's own `f32` results keep the same promise for log-probability and entropy. Its `gae` adds one token after the
-//! other and so drifts with the length, where the scan does not.
+//! A token whose ratio is within rounding of a bound may be counted on the other side of it in a clip fraction.
+//!
+//! The core's `f32` log-probabilities and entropies stay within the same bounds. Its `gae` accumulates token by token,
+//! so its error grows with the length; that of the scan does not.
 
-/// A bound on the error of one number.
+/// An error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Allowed for any number.
+    /// Absolute error.
     pub absolute: f64,
-    /// Allowed per unit of the scale.
+    /// Relative to the scale.
     pub relative: f64,
 }
 
@@ -40,3 +45,36 @@ pub const ENTROPY: Tolerance = Tolerance { absolute: 2e-6, relative: 1e-6 };
 
 /// Of [`Gpu::gae`](crate::Gpu::gae), advantages and returns.
 pub const GAE: Tolerance = Tolerance { absolute: 1e-30, relative: 1e-6 };
+
+/// Of sums, and of the moments of a batch.
+pub const SUM: Tolerance = Tolerance { absolute: 1e-30, relative: 2.5e-7 };
+
+/// Of formulas of one token, and of losses.
+pub const TOKEN: Tolerance = Tolerance { absolute: 2e-6, relative: 4e-6 };
+
+/// Of losses, in addition, relative to the aggregated magnitudes of their tokens: settings are rounded to `f32`, in the
+/// same direction for all tokens, while the losses of the tokens may cancel.
+pub const SHARED: f64 = 1.2e-7;
+
+/// Of whitened returns: the error of the returns, whose terms may cancel, in units of their deviation.
+pub const WHITENED: Tolerance = Tolerance { absolute: 2e-5, relative: 4e-6 };
+
+/// Of a formula with a kernel, by its name in the catalogue.
+pub fn of(formula: &str) -> Tolerance {
+    match formula {
+        "gae"
+        | "discounted_returns"
+        | "td_lambda"
+        | "gae_decoupled"
+        | "monte_carlo_advantage"
+        | "remax"
+        | "minillm_advantage"
+        | "vtrace"
+        | "retrace"
+        | "puffer_advantage"
+        | "upgo" => GAE,
+        "sequence_sums" | "kl_in_scores" => SUM,
+        "reinforce_plus_plus" => WHITENED,
+        _ => TOKEN,
+    }
+}

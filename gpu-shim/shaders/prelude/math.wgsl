@@ -1,13 +1,6 @@
-// exp and ln from + − × ÷ and the bits of the number. The built-in ones err by up to 61 ulp at large arguments, and what they
-// give for NaN, infinities and denormals differs between drivers: here every such value is told apart by its bits before it
-// is used as a number.
-
-const SIGN_BIT: u32 = 0x80000000u;
-const INFINITY_BITS: u32 = 0x7f800000u;
-
-fn is_nan_bits(bits: u32) -> bool {
-    return (bits & ~SIGN_BIT) > INFINITY_BITS;
-}
+// exp and ln from + − × ÷ and bit operations. The built-in functions err by up to 61 ulp at large arguments, and their
+// results for NaN, infinities and denormals differ between drivers: such values are detected by their bits before they
+// are used as numbers.
 
 const LOG2_E: f32 = 1.442695;
 // 15 leading bits of ln 2: the product with any |n| < 2⁹ is exact.
@@ -22,6 +15,7 @@ fn own_exp(x: f32) -> f32 {
         return 0.0;
     }
     if (x > 88.72) {
+        out_of_range = true;
         return 3.4028235e38;
     }
     let n = round(x * LOG2_E);
@@ -54,4 +48,33 @@ fn own_ln(x: f32) -> f32 {
     let r = z * (0.66666776 + z * (0.39977586 + z * 0.29870695));
     let half_square = 0.5 * f * f;
     return k * LN2_HI + (f - (half_square - (s * (half_square + r) + k * LN2_LO)));
+}
+
+// e^u − 1 − u to about 5 ulp. The terms cancel near 0, where the series is summed.
+fn exp_remainder(u: f32) -> f32 {
+    if (abs(u) < 1.0) {
+        var series = 1.6059044e-10;
+        series = series * u + 2.0876757e-9;
+        series = series * u + 2.5052108e-8;
+        series = series * u + 2.7557319e-7;
+        series = series * u + 2.7557319e-6;
+        series = series * u + 2.4801587e-5;
+        series = series * u + 1.984127e-4;
+        series = series * u + 1.3888889e-3;
+        series = series * u + 8.333334e-3;
+        series = series * u + 4.1666668e-2;
+        series = series * u + 0.16666667;
+        series = series * u + 0.5;
+        return u * u * series;
+    }
+    return own_exp(u) - 1.0 - u;
+}
+
+// √x to about 1 ulp: one Newton step after the built-in root, whose error differs between drivers. `x` ≥ 0, finite.
+fn own_sqrt(x: f32) -> f32 {
+    if (x == 0.0) {
+        return 0.0;
+    }
+    let root = sqrt(x);
+    return 0.5 * (root + x / root);
 }

@@ -1,10 +1,10 @@
-//! The device of the tests, made once.
+//! The device of the tests, created once.
 
 use std::{io::Write, sync::OnceLock};
 
 use tokenwise_gpu::{Gpu, GpuOptions};
 
-/// The device, or `None` and a word that no test harness hides. In CI a missing adapter is a failure.
+/// The device, or `None` with a message that the test harness does not capture. In CI a missing adapter is a failure.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
     GPU.get_or_init(|| made(&GpuOptions::default())).as_ref()
@@ -15,7 +15,7 @@ pub(crate) fn small_gpu(max_buffer_bytes: u64) -> Option<Gpu> {
     made(&GpuOptions { max_buffer_bytes, ..Default::default() })
 }
 
-fn made(options: &GpuOptions) -> Option<Gpu> {
+pub(crate) fn made(options: &GpuOptions) -> Option<Gpu> {
     match pollster::block_on(Gpu::with(options)) {
         Ok(gpu) => Some(gpu),
         Err(error) => {
@@ -48,4 +48,8 @@ fn futures_may_change_threads() {
         &config,
         tokenwise::advantage::GaeOutput { advantages: &mut advantages, returns: &mut returns },
     ));
+    let engine = tokenwise_gpu::Engine::cpu();
+    let (kl, mut out) = (Default::default(), []);
+    let input = tokenwise::divergence::KlInput { log_probs: &[], ref_log_probs: &[] };
+    send(&engine.kl_estimate(&batch, input, &kl, &mut out));
 }

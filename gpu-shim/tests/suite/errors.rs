@@ -1,4 +1,4 @@
-//! Bad calls: the core's own errors, and nothing written.
+//! Invalid calls give the core's errors and write nothing.
 
 use tokenwise::{
     advantage::{gae, GaeConfig, GaeInput, GaeOutput},

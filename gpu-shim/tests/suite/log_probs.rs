@@ -12,7 +12,7 @@ use crate::{
     textbook, Margin,
 };
 
-/// One call's worth of logits.
+/// The inputs of one call.
 pub(crate) struct Rows {
     pub(crate) keep: Vec<bool>,
     pub(crate) logits: Vec<f32>,
@@ -147,9 +147,30 @@ fn several_steps_give_the_same_bits_as_one() {
         let rows = Rows::random(&mut random, 150, vocab, 3.0);
         assert_eq!(rows.on(gpu, 0.9), rows.on(&small, 0.9), "vocabulary {vocab}");
     }
-    let rows = Rows::random(&mut random, 3, 1001, 3.0);
-    let limit = GpuError::Limit { what: "one row of logits, in bytes", needed: 4004, limit: 4000 };
-    assert_eq!(rows.on(&small, 1.0), Err(limit));
+}
+
+/// Rows larger than a binding are read in pieces of entries.
+#[test]
+fn rows_in_pieces_agree() {
+    let Some(small) = small_gpu(4000) else { return };
+    let (mut random, mut margins) = (Random::new(8), margins());
+    for vocab in [1001, 1999, 5000] {
+        for temperature in [0.7, 1.0] {
+            Rows::random(&mut random, 20, vocab, 3.0).check("rows in pieces", &small, temperature, &mut margins);
+        }
+    }
+    // a piece without a number, a token at −inf, a row with NaN, a row of −inf
+    let mut rows = Rows::random(&mut random, 4, 3000, 3.0);
+    rows.keep.fill(true);
+    rows.tokens = vec![2999, 5, 1500, 0];
+    rows.logits[..1500].fill(f32::NEG_INFINITY);
+    rows.logits[3005] = f32::NEG_INFINITY;
+    rows.logits[8000] = f32::NAN;
+    rows.logits[9000..].fill(f32::NEG_INFINITY);
+    let ((log_probs, entropy), (core, core_entropy)) = (rows.on(&small, 1.0).unwrap(), rows.on_core(1.0));
+    assert!((log_probs[0] - core[0]).abs() < 1e-5 && (entropy[0] - core_entropy[0]).abs() < 1e-5);
+    assert_eq!((log_probs[1], core[1]), (f32::NEG_INFINITY, f32::NEG_INFINITY));
+    assert!([2, 3].iter().all(|&row| log_probs[row].is_nan() && entropy[row].is_nan() && core[row].is_nan()));
 }
 
 #[test]

@@ -1,18 +1,27 @@
-//! The shaders against the core and against the textbook in `f64`, on whatever adapter there is.
+//! Compares the shaders with the core and with the textbook in `f64`, on any available adapter.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod adapter;
+mod call;
+mod chain;
+mod configs;
+mod edges;
+mod engine;
 mod errors;
+mod faults;
 mod gae;
+mod golden;
+mod group_chain;
+mod limits;
 mod log_probs;
+mod losses;
 mod random;
-mod shim;
 mod special;
 mod textbook;
 
 use tokenwise_gpu::tolerance::Tolerance;
 
-/// How near the numbers of one test come to their tolerance.
+/// Largest error of a test relative to its tolerance.
 struct Margin {
     what: &'static str,
     tolerance: Tolerance,

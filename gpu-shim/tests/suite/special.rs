@@ -1,4 +1,4 @@
-//! Numbers that drivers disagree about: the result is the core's on every one of them.
+//! Values on which drivers disagree: the result is the core's for each of them.
 
 use tokenwise_gpu::Gpu;
 
@@ -7,7 +7,7 @@ use crate::{adapter::gpu, gae::Sequences, log_probs::Rows, random::Random};
 fn same(got: &[f32], core: &[f32], case: &str) {
     for (slot, (got, core)) in got.iter().zip(core).enumerate() {
         let both = got == core || (got.is_nan() && core.is_nan());
-        let near = (got - core).abs() <= 1e-5 * core.abs().max(1.0);
+        let near = approx::relative_eq!(got, core, epsilon = 1e-5, max_relative = 1e-5);
         assert!(both || near, "slot {slot} of {case}: got {got}, core {core}");
     }
 }
@@ -73,7 +73,7 @@ fn special_rewards_are_the_cores() {
             sequences.gamma_lambda = (0.99, 0.95);
             let (advantages, returns) = sequences.on(gpu).unwrap();
             let (core_advantages, core_returns) = sequences.on_core();
-            // where the core computed, the bits are its own
+            // computed by the core, so bits must match
             let sequence = if place == 2 { 45..3045 } else { 5..45 };
             for slot in sequence {
                 let (got, core) = (advantages[slot], core_advantages[slot]);

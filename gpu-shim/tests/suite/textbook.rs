@@ -39,7 +39,7 @@ pub(crate) fn gae(
         let (reward, value) = match (keep[t], across) {
             (true, _) => (f64::from(rewards[t]), f64::from(values[t])),
             (false, Across::ZeroStep) => (0.0, 0.0),
-            (false, Across::StepOver) => continue,
+            (false, _) => continue,
         };
         advantage = reward + gamma * next_value - value + decay * advantage;
         magnitude = reward.abs() + gamma * next_value.abs() + value.abs() + decay * magnitude;

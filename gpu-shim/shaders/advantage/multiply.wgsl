@@ -1,0 +1,3 @@
+fn formula(token: Inputs) -> Outputs {
+    return Outputs(token.x * token.y);
+}

@@ -1,0 +1,3 @@
+fn formula(token: Inputs) -> Outputs {
+    return Outputs(kl_slope(token.log_probs - token.ref_log_probs));
+}

@@ -1,0 +1,51 @@
+// Sums as pairs of f32, `hi + lo`, about 48 bits. The order is fixed, so a sum is the same on every run. A driver that
+// reassociated these additions would lose the low half and keep a pairwise sum.
+
+struct Pair {
+    hi: f32,
+    lo: f32,
+}
+
+fn pair_add(a: Pair, b: Pair) -> Pair {
+    let sum = a.hi + b.hi;
+    let part = sum - a.hi;
+    let error = (a.hi - (sum - part)) + (b.hi - part);
+    let low = error + (a.lo + b.lo);
+    let hi = sum + low;
+    return Pair(hi, low - (hi - sum));
+}
+
+fn pair_product(a: f32, b: f32) -> Pair {
+    let product = a * b;
+    let a_wide = a * 4097.0;
+    let a_hi = a_wide - (a_wide - a);
+    let a_lo = a - a_hi;
+    let b_wide = b * 4097.0;
+    let b_hi = b_wide - (b_wide - b);
+    let b_lo = b - b_hi;
+    return Pair(product, ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo);
+}
+
+// (hi + lo) / divisor
+fn pair_over(a: Pair, divisor: f32) -> Pair {
+    let quotient = a.hi / divisor;
+    let back = pair_product(quotient, divisor);
+    let rest = ((a.hi - back.hi) - back.lo) + a.lo;
+    return pair_add(Pair(quotient, 0.0), Pair(rest / divisor, 0.0));
+}
+
+var<workgroup> shared_pairs: array<Pair, 256>;
+
+// The sum over the workgroup, in every thread.
+fn workgroup_total(thread: u32, own: Pair) -> Pair {
+    workgroupBarrier();
+    shared_pairs[thread] = own;
+    workgroupBarrier();
+    for (var half = 128u; half > 0u; half /= 2u) {
+        if (thread < half) {
+            shared_pairs[thread] = pair_add(shared_pairs[thread], shared_pairs[thread + half]);
+        }
+        workgroupBarrier();
+    }
+    return shared_pairs[0];
+}

@@ -1,0 +1,247 @@
+//! Any covered formula by its name, with the core's errors and, where the device cannot answer, the core's result.
+
+use std::borrow::Cow;
+
+use tokenwise::policy::PolicyConfig;
+use tokenwise_catalogue::{Array, Call, Entry};
+
+use crate::{
+    advantage::GaeColumns,
+    batch::{GpuBatch, GpuGroups},
+    column::{Column, Input},
+    context::Gpu,
+    coverage::{coverage, Coverage},
+    divergence::KlColumns,
+    error::GpuError,
+    fold::Fold,
+    loss::PolicyLossColumns,
+    policy::{LogProbColumns, LogitColumns},
+    recording::{Pending, Recording},
+    report::{Clock, Reason, Report},
+    reward::ShapeColumns,
+};
+
+pub(crate) mod advantage;
+pub(crate) mod group;
+pub(crate) mod loss;
+pub(crate) mod metric;
+pub(crate) mod reward;
+pub(crate) mod rollout;
+
+/// Named numbers.
+type Numbers = Vec<(&'static str, f64)>;
+
+/// What a formula wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// The outputs, by the names of the entry.
+    pub(crate) columns: Vec<(&'static str, Column)>,
+    pub(crate) numbers: Option<Pending<Numbers>>,
+}
+
+/// Checks a call, sends its inputs and records its kernels.
+pub(crate) type Runner = fn(&mut Recording<'_>, &Call<'_, f32>) -> Result<Answer, GpuError>;
+
+/// The report of the device; where it did not answer, the core computes.
+pub(crate) fn or_core(
+    tried: Result<Report, Reason>,
+    clock: &Clock,
+    entry: &Entry,
+    call: &mut Call<'_, f32>,
+) -> Result<Report, GpuError> {
+    let reason = match tried {
+        Ok(report) => return Ok(report),
+        Err(reason) => reason,
+    };
+    // a refused call is refused again, with the core's own error
+    entry.call(call)?;
+    Ok(Report::core(reason, clock.elapsed()))
+}
+
+impl Gpu {
+    /// Runs a formula of the catalogue. What the device cannot answer, the core does: formulas without a kernel, numbers
+    /// that are not finite, a failed device. The report says who computed and why.
+    ///
+    /// # Errors
+    ///
+    /// The core's refusal, as [`GpuError::Core`] or [`GpuError::Refused`]; nothing was written and nothing was sent.
+    pub async fn call(&self, entry: &Entry, call: &mut Call<'_, f32>) -> Result<Report, GpuError> {
+        let clock = Clock::start();
+        let tried = self.try_call(entry, call).await;
+        or_core(tried, &clock, entry, call)
+    }
+
+    pub(crate) async fn try_call(&self, entry: &Entry, call: &mut Call<'_, f32>) -> Result<Report, Reason> {
+        let run = match coverage(entry.name) {
+            Coverage::Kernel(run) => run,
+            Coverage::Core(reason) => return Err(Reason::NoKernel(reason)),
+        };
+        for column in entry.outputs {
+            let expected = entry.length(column.kind, call.batch.as_ref(), call.groups.as_ref(), call.inputs);
+            if call.outputs.get(column.name).is_none_or(|array| array.len() != expected) {
+                return Err(Reason::NoKernel("an output does not fit"));
+            }
+        }
+        let mut recording = self.record();
+        let answer = run(&mut recording, call).map_err(Reason::Failed)?;
+        let columns: Vec<_> =
+            answer.columns.into_iter().map(|(name, column)| (name, recording.download(&column))).collect();
+        let done = recording.submit().await.map_err(Reason::Failed)?;
+        if done.report().special {
+            return Err(Reason::Special);
+        }
+        for (name, download) in columns {
+            match call.outputs.get_mut(name) {
+                Some(Array::Real(out)) => done.copy_to(download, out),
+                Some(Array::Flag(out)) => {
+                    for (flag, &word) in out.iter_mut().zip(done.words(download)) {
+                        *flag = word != 0;
+                    }
+                }
+                _ => {}
+            }
+        }
+        let numbers = answer.numbers.map_or_else(Vec::new, |numbers| done.get(&numbers));
+        call.numbers.extend(numbers.into_iter().map(|(name, number)| (Cow::Borrowed(name), number)));
+        Ok(done.report().clone())
+    }
+}
+
+/// A required input of numbers.
+pub(crate) fn real<'a>(call: &Call<'a, f32>, name: &'static str) -> Result<Input<'a>, GpuError> {
+    Ok(Input::Host(call.real(name)?))
+}
+
+pub(crate) fn batch<'a>(call: &Call<'a, f32>) -> Result<GpuBatch<'a>, GpuError> {
+    Ok(GpuBatch::new(call.batch()?))
+}
+
+pub(crate) fn column(name: &'static str, column: Column) -> Answer {
+    Answer { columns: vec![(name, column)], numbers: None }
+}
+
+/// Numbers and no column.
+fn numbers<T: 'static>(pending: Pending<T>, named: impl Fn(T) -> Numbers + Send + Sync + 'static) -> Answer {
+    Answer { columns: Vec::new(), numbers: Some(Pending::new(move |done| named(done.get(&pending)))) }
+}
+
+pub(crate) fn policy_input<'a>(call: &Call<'a, f32>) -> Result<PolicyLossColumns<'a>, GpuError> {
+    Ok(PolicyLossColumns {
+        log_probs: real(call, "log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+        advantages: real(call, "advantages")?,
+        weights: call.optional("weights")?.map(Input::Host),
+    })
+}
+
+fn logits(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<LogProbColumns, GpuError> {
+    let tokens = call.inputs.index("tokens")?;
+    let input =
+        LogitColumns { logits: real(call, "logits")?, vocab: call.inputs.size("vocab")?, tokens: Input::Words(tokens) };
+    recording.log_probs(&batch(call)?, &input, &call.config::<PolicyConfig>()?)
+}
+
+/// Logits without tokens: those of the first entry are as good as any.
+fn rows(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<LogProbColumns, GpuError> {
+    let batch = batch(call)?;
+    let tokens = vec![0; batch.tokens()];
+    let input = LogitColumns {
+        logits: real(call, "logits")?,
+        vocab: call.inputs.size("vocab")?,
+        tokens: Input::Words(&tokens),
+    };
+    recording.log_probs(&batch, &input, &call.config::<PolicyConfig>()?)
+}
+
+pub(crate) fn log_probs_and_entropy(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let out = logits(recording, call)?;
+    Ok(Answer { columns: vec![("log_probs", out.log_probs), ("entropy", out.entropy)], numbers: None })
+}
+
+pub(crate) fn token_log_probs(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("log_probs", logits(recording, call)?.log_probs))
+}
+
+pub(crate) fn entropy(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("entropy", rows(recording, call)?.entropy))
+}
+
+pub(crate) fn sum_squared_probs(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("out", rows(recording, call)?.sum_squared_probs))
+}
+
+pub(crate) fn logits_gradient(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let of = logits(recording, call)?;
+    let (grad_log_probs, grad_entropy) = (real(call, "grad_log_probs")?, real(call, "grad_entropy")?);
+    let grad = recording.logits_gradient(&batch(call)?, &of, &grad_log_probs, Some(&grad_entropy))?;
+    Ok(column("grad_logits", grad))
+}
+
+pub(crate) fn kl_input<'a>(call: &Call<'a, f32>) -> Result<KlColumns<'a>, GpuError> {
+    Ok(KlColumns { log_probs: real(call, "log_probs")?, ref_log_probs: real(call, "ref_log_probs")? })
+}
+
+pub(crate) fn kl_estimate(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("kl", recording.kl_estimate(&batch(call)?, &kl_input(call)?, &call.config()?)?))
+}
+
+pub(crate) fn kl_gradient(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("grad", recording.kl_gradient(&batch(call)?, &kl_input(call)?, &call.config()?)?))
+}
+
+pub(crate) fn place_scores(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("rewards", recording.place_scores(&batch(call)?, &real(call, "scores")?)?))
+}
+
+pub(crate) fn shape_rewards(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let input = ShapeColumns { scores: real(call, "scores")?, kl: real(call, "kl")? };
+    Ok(column("rewards", recording.shape_rewards(&batch(call)?, &input, &call.config()?)?))
+}
+
+fn gae_input<'a>(call: &Call<'a, f32>) -> Result<GaeColumns<'a>, GpuError> {
+    Ok(GaeColumns {
+        rewards: real(call, "rewards")?,
+        values: real(call, "values")?,
+        bootstrap: real(call, "bootstrap")?,
+    })
+}
+
+pub(crate) fn gae(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let (advantages, returns) = recording.gae(&batch(call)?, &gae_input(call)?, &call.config()?)?;
+    Ok(Answer { columns: vec![("advantages", advantages), ("returns", returns)], numbers: None })
+}
+
+pub(crate) fn discounted_returns(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let (rewards, bootstrap) = (real(call, "rewards")?, real(call, "bootstrap")?);
+    Ok(column("returns", recording.discounted_returns(&batch(call)?, &rewards, &bootstrap, &call.config()?)?))
+}
+
+pub(crate) fn td_lambda(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("returns", recording.td_lambda(&batch(call)?, &gae_input(call)?, &call.config()?)?))
+}
+
+pub(crate) fn broadcast(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.broadcast(&batch(call)?, &real(call, "values")?)?))
+}
+
+pub(crate) fn sequence_sums(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.fold_sequences(Fold::Sum, &batch(call)?, &real(call, "rewards")?)?))
+}
+
+pub(crate) fn leave_one_out(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let groups = GpuGroups::new(call.groups()?);
+    Ok(column("out", recording.leave_one_out(&groups, &real(call, "scores")?, &call.config()?)?))
+}
+
+pub(crate) fn whiten(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.whiten(&batch(call)?, &real(call, "values")?, &call.config()?)?))
+}
+
+pub(crate) fn moments(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+    let moments = recording.moments(&batch(call)?, &real(call, "values")?)?;
+    let numbers = Pending::new(move |done| {
+        let moments = done.get(&moments);
+        vec![("count", moments.count as f64), ("mean", moments.mean), ("m2", moments.m2)]
+    });
+    Ok(Answer { columns: Vec::new(), numbers: Some(numbers) })
+}

@@ -1,0 +1,126 @@
+//! Runners of the metrics.
+
+use tokenwise::{metric::Analysis, CoMoments};
+use tokenwise_catalogue::Call;
+
+use super::{batch, column, kl_input, numbers, real, Answer};
+use crate::{
+    column::Input,
+    error::GpuError,
+    metric::{AnalysisColumns, ExplainedVarianceColumns, PairColumns, RatioColumns, VarianceProxyColumns},
+    recording::{Pending, Recording},
+};
+
+type Answered = Result<Answer, GpuError>;
+
+pub(crate) fn mean(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let mean = recording.mean(&batch(call)?, &real(call, "values")?, &call.config()?)?;
+    Ok(numbers(mean, |mean| vec![("mean", mean)]))
+}
+
+pub(crate) fn variance(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let variance = recording.variance(&batch(call)?, &real(call, "values")?, &call.config()?)?;
+    Ok(numbers(variance, |variance| vec![("variance", variance)]))
+}
+
+fn pair<'a>(call: &Call<'a, f32>) -> Result<PairColumns<'a>, GpuError> {
+    Ok(PairColumns { x: real(call, "x")?, y: real(call, "y")? })
+}
+
+pub(crate) fn co_moments(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let moments = recording.co_moments(&batch(call)?, &pair(call)?)?;
+    Ok(numbers(moments, |moments: CoMoments| {
+        vec![
+            ("count", moments.count as f64),
+            ("mean_x", moments.mean_x),
+            ("mean_y", moments.mean_y),
+            ("m2_x", moments.m2_x),
+            ("m2_y", moments.m2_y),
+            ("co_moment", moments.co_moment),
+        ]
+    }))
+}
+
+pub(crate) fn correlation(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let correlation = recording.correlation(&batch(call)?, &pair(call)?)?;
+    Ok(numbers(correlation, |correlation| vec![("correlation", correlation)]))
+}
+
+pub(crate) fn explained_variance(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let input = ExplainedVarianceColumns { values: real(call, "values")?, returns: real(call, "returns")? };
+    let share = recording.explained_variance(&batch(call)?, &input, &call.config()?)?;
+    Ok(numbers(share, |share| vec![("explained_variance", share)]))
+}
+
+fn analysis_of(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Pending<Analysis>, GpuError> {
+    let input = AnalysisColumns {
+        old_log_probs: real(call, "old_log_probs")?,
+        advantages: real(call, "advantages")?,
+        rewards: real(call, "rewards")?,
+    };
+    recording.analysis(&batch(call)?, &input)
+}
+
+pub(crate) fn analysis(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    Ok(numbers(analysis_of(recording, call)?, |analysis| analysis.entries().to_vec()))
+}
+
+pub(crate) fn analysis_sums(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    Ok(numbers(analysis_of(recording, call)?, |analysis| {
+        let moments = analysis.moments;
+        vec![
+            ("moments.count", moments.count as f64),
+            ("moments.mean_x", moments.mean_x),
+            ("moments.mean_y", moments.mean_y),
+            ("moments.m2_x", moments.m2_x),
+            ("moments.m2_y", moments.m2_y),
+            ("moments.co_moment", moments.co_moment),
+            ("entropy_sum", analysis.entropy_sum),
+            ("wh_sum", analysis.wh_sum),
+            ("reward_sum", analysis.reward_sum),
+            ("sequences", analysis.sequences as f64),
+        ]
+    }))
+}
+
+pub(crate) fn kl_means(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let means = recording.kl_means(&batch(call)?, &kl_input(call)?, &call.config()?)?;
+    Ok(numbers(means, |means| vec![("k1", means.k1), ("abs", means.abs), ("k2", means.k2), ("k3", means.k3)]))
+}
+
+pub(crate) fn clip_fractions(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let input = RatioColumns {
+        log_probs: real(call, "log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+        advantages: real(call, "advantages")?,
+    };
+    let shares = recording.clip_fractions(&batch(call)?, &input, &call.config()?)?;
+    Ok(numbers(shares, |shares| {
+        vec![("clipped", shares.clipped), ("low", shares.low), ("high", shares.high), ("dual", shares.dual)]
+    }))
+}
+
+pub(crate) fn effective_sample_size(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let size = recording.effective_sample_size(&batch(call)?, &real(call, "weights")?)?;
+    Ok(numbers(size, |size| vec![("effective_sample_size", size)]))
+}
+
+pub(crate) fn row_means(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    call.config::<tokenwise::MeanConfig>()?;
+    Ok(column("out", recording.row_means(&batch(call)?, &real(call, "values")?)?))
+}
+
+pub(crate) fn row_normalize(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    Ok(column("out", recording.row_normalize(&batch(call)?, &real(call, "values")?, &call.config()?)?))
+}
+
+pub(crate) fn variance_proxy(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+    let input = VarianceProxyColumns {
+        old_log_probs: real(call, "old_log_probs")?,
+        sum_pi_squared: real(call, "sum_pi_squared")?,
+        advantages: real(call, "advantages")?,
+        weights: call.optional("weights")?.map(Input::Host),
+    };
+    let proxy = recording.variance_proxy(&batch(call)?, &input, &call.config()?)?;
+    Ok(numbers(proxy, |proxy| proxy.entries().to_vec()))
+}
