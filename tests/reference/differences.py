@@ -1,4 +1,4 @@
-"""Where an owner document prints a number that its own formula does not give: both numbers and the reason."""
+"""Published numbers that do not follow from their own formula: both numbers and the reason."""
 
 from __future__ import annotations
 

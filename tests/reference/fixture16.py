@@ -1,4 +1,4 @@
-"""The printed numbers of the formula catalogue's fixture (§16): four rows of five tokens, verl 0.9.1 in float32.
+"""A fixture of four rows of five tokens with results of verl 0.9.1 in float32, printed with six decimals.
 
 Each printed number is checked against the installed framework before it is written.
 """
@@ -16,12 +16,12 @@ from fixture16_numbers import REWARDS, ROW_ADVANTAGES, VALUES, VANILLA_GRAD, ZER
 from frameworks import openrlhf_ops, trl_ops, verl_ops
 from golden import Case, plain
 
-ATOL = 1.5e-6  # six printed decimals, and float32 behind them
+ATOL = 1.5e-6  # six printed decimals of float32 results
 FIX = Grid("fixture", 4, 5, MASK)
 
 
 def _check(case: Case, got: dict[str, Any]) -> Case:
-    """The printed numbers must be the framework's, on kept slots."""
+    """Checks the printed numbers against the framework, on kept slots."""
     got = plain(got, "f64")
     for key, printed in (case.expect or {}).items():
         pairs = zip(printed, got[key], case.mask) if isinstance(printed, list) else [(printed, got[key], 1)]
@@ -63,7 +63,7 @@ def discounted_returns() -> list[Case]:
 
 
 def spread(rows: list[float], item: Grid = FIX) -> list[float]:
-    """A scalar of each row over its kept slots."""
+    """Repeats a scalar of each row on its kept slots."""
     return [rows[slot // item.cols] * keep for slot, keep in enumerate(item.mask)]
 
 

@@ -1,4 +1,4 @@
-"""More printed numbers of the fixture (§16): the estimators, policy losses and rollout correction of the catalogue."""
+"""More results on the fixture: advantage estimators, policy losses and rollout correction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs and printed outputs of the formula catalogue's fixture (§16), four rows of five tokens."""
+"""Inputs and printed outputs of the fixture, four rows of five tokens."""
 
 # fmt: off
 MASK = (1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 1)
@@ -35,6 +35,7 @@ OTB_A = [0.073009, 0.137936, 0, 0.392531, 0, -0.176991, -0.112064, 0, -0.357469,
 TIR_A = [0.073009, 0.137936, 0.460089, 0.455014, 0, -0.176991, -0.112064, 0, -0.289911, -0.294986,
          -0.557871, -1.469709, 0, 0, 0, 2.442129, 1.530291, 2, 2, 2]
 MISMATCH = {"kl": -0.027333, "k3_kl": 0.008237, "training_ppl": 2.036372, "rollout_ppl": 2.063355,
-            "ppl_ratio": 0.985817, "chi2_token": 0.091477, "chi2_seq": 0.336149, "log_ppl_diff": -0.015375, "log_ppl_abs_diff": 0.041625,
+            "ppl_ratio": 0.985817, "chi2_token": 0.091477, "chi2_seq": 0.336149, "log_ppl_diff": -0.015375,
+            "log_ppl_abs_diff": 0.041625,
             "log_ppl_diff_max": 0.04, "log_ppl_diff_min": -0.084}
 # fmt: on

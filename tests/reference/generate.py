@@ -62,7 +62,7 @@ SUITES = (
 
 
 def sources() -> dict[str, str]:
-    """What a file's `source` field says, by short name."""
+    """The text of a file's `source` field, by short name."""
     torch_version = f"torch {torch.__version__.split('+')[0]}"
     named = {
         name: f"{name} {version(name)}, {torch_version}, float64 and float32" for name in ("verl", "trl", "openrlhf")
@@ -72,9 +72,9 @@ def sources() -> dict[str, str]:
         "textbook": f"textbook, {torch_version}",
         "equations": f"the equations in plain {torch_version}, autograd, float64",
         "steps": "the equations step by step in Python floats",
-        "seed": f"seed 000 pseudo-code, {torch_version}, float64 and float32",
+        "bnto": f"docs/bnto.md §2 in plain torch, {torch_version}, float64 and float32",
         "fixture": "formulas fixture (verl 0.9.1, float32)",
-        "owner": "owner document, recomputed",
+        "chain": "docs/chain.md, recomputed",
     }
 
 

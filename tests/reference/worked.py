@@ -1,4 +1,4 @@
-"""The owner documents' worked examples, recomputed: exact rational arithmetic, checked against the printed digits."""
+"""The worked examples of docs/chain.md §10 in exact rational arithmetic, checked against the printed digits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from cases import Grid
 from frameworks import openrlhf_ops, verl_ops
 from golden import Case, plain
-from suites.metric import seed_analysis
+from suites.metric import analysis_keys
 
 Exact = list[Fraction]
 
@@ -48,7 +48,7 @@ def plus(a: Exact, b: Exact, factor: Fraction = Fraction(1)) -> Exact:
 
 
 def agrees(values: list[float], printed: str) -> None:
-    """Every value must round to the digits the document prints."""
+    """Every value must round to the printed digits."""
     for value, word in zip(values, printed.split(), strict=True):
         digits = len(word.split(".")[1]) if "." in word else 0
         assert abs(value - float(word)) <= 0.5000001 * 10.0**-digits, (value, word)
@@ -220,7 +220,7 @@ def whiten_cases() -> list[Case]:
 
 
 def credit_cases(op: str) -> list[Case]:
-    """Other ways to hand out one score, from the same document; the attention weights are ours (it prints none)."""
+    """The other credit rules of docs/chain.md §6; the attention weights are made up."""
     one = [1.0]
     if op == "uniform_credit":
         agrees([1 / 6] * 6, "0.17 0.17 0.17 0.17 0.17 0.17")
@@ -249,7 +249,7 @@ def surrogate_cases() -> list[Case]:
 
 def analysis_cases() -> list[Case]:
     inputs = {"old_log_probs": floats(OLD), "advantages": floats(SHOWN), "rewards": floats(REWARDS_OWN)}
-    got = seed_analysis(*(ROW.tensor(x) for x in inputs.values()), ROW.mask_tensor())
+    got = analysis_keys(*(ROW.tensor(x) for x in inputs.values()), ROW.mask_tensor())
     values = [
         got[f"analysis/{key}"].item() for key in ("entropy_per_token_mean", "covariance_mean", "wH_sum", "wH_per_token")
     ]
@@ -265,17 +265,17 @@ def correlation_cases() -> list[Case]:
 
 
 FILES: dict[str, tuple[str, Callable[[], list[Case]]]] = {
-    "advantage/gae.worked.json": ("owner", gae_cases),
-    "advantage/discounted_returns.worked.json": ("owner", returns_cases),
-    "advantage/monte_carlo_advantage.worked.json": ("owner", monte_carlo_cases),
-    "advantage/uniform_credit.worked.json": ("owner", lambda: credit_cases("uniform_credit")),
-    "advantage/last_k_credit.worked.json": ("owner", lambda: credit_cases("last_k_credit")),
-    "advantage/attention_credit.worked.json": ("owner", lambda: credit_cases("attention_credit")),
-    "divergence/kl.worked.json": ("owner", kl_cases),
-    "reward/shape_rewards.worked.json": ("owner", shape_cases),
-    "reward/kl_in_reward.worked.json": ("owner", kl_in_reward_cases),
-    "loss/surrogate.worked.json": ("owner", surrogate_cases),
-    "metric/masked_whiten.worked.json": ("owner", whiten_cases),
-    "metric/analysis.worked.json": ("owner", analysis_cases),
-    "metric/correlation.worked.json": ("owner", correlation_cases),
+    "advantage/gae.worked.json": ("chain", gae_cases),
+    "advantage/discounted_returns.worked.json": ("chain", returns_cases),
+    "advantage/monte_carlo_advantage.worked.json": ("chain", monte_carlo_cases),
+    "advantage/uniform_credit.worked.json": ("chain", lambda: credit_cases("uniform_credit")),
+    "advantage/last_k_credit.worked.json": ("chain", lambda: credit_cases("last_k_credit")),
+    "advantage/attention_credit.worked.json": ("chain", lambda: credit_cases("attention_credit")),
+    "divergence/kl.worked.json": ("chain", kl_cases),
+    "reward/shape_rewards.worked.json": ("chain", shape_cases),
+    "reward/kl_in_reward.worked.json": ("chain", kl_in_reward_cases),
+    "loss/surrogate.worked.json": ("chain", surrogate_cases),
+    "metric/masked_whiten.worked.json": ("chain", whiten_cases),
+    "metric/analysis.worked.json": ("chain", analysis_cases),
+    "metric/correlation.worked.json": ("chain", correlation_cases),
 }

@@ -1,9 +1,7 @@
 //! What the formulas of tokenwise are held to: textbook versions, random batches, poison, tolerances.
 
-pub mod formulas;
 pub mod generate;
 pub mod golden;
-pub mod naive;
 pub mod poison;
 pub mod profiles;
 pub mod tolerance;
@@ -12,3 +10,8 @@ pub mod tolerance;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The examples of the guide for trainer authors, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+pub struct Embedding;

@@ -1,15 +1,15 @@
-//! What dropped slots are filled with: nothing of it may reach a result.
+//! The values that fill dropped slots: none of them may reach a result.
 
 use crate::generate::{Flat, Number, Random};
 
-/// A number no formula should meet: not defined, infinite, subnormal, huge, or merely wrong.
+/// A number that no formula should read: NaN, infinite, subnormal, huge, or merely wrong.
 pub fn garbage<R: Number>(random: &mut Random) -> R {
     match random.below(8) {
         0 | 1 => R::nan(),
         2 => R::infinity(),
         3 => R::neg_infinity(),
-        4 => R::max_value(),
-        5 => R::min_positive_value() * R::narrow(0.125),
+        4 => R::LARGEST,
+        5 => R::SUBNORMAL,
         6 => R::narrow(-0.0),
         _ => R::narrow(random.between(-1e9, 1e9)),
     }

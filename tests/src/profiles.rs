@@ -1,4 +1,4 @@
-//! Where the frameworks differ, as a table: written from the profiles themselves, so that it cannot be wrong about them.
+//! The differences between the frameworks as a table, generated from the profiles so that it always matches them.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub fn page() -> String {
     page
 }
 
-/// The configs that change where a convention does: found by exchanging it between profiles.
+/// The configs that depend on a convention, found by exchanging it between profiles.
 fn followers(convention: Convention) -> Vec<&'static str> {
     let profiles = Profile::ALL.map(Profile::conventions);
     let mut followers = Vec::new();
@@ -42,7 +42,7 @@ fn followers(convention: Convention) -> Vec<&'static str> {
         }
     }
     if followers.is_empty() {
-        // what stands in no config, such as which slots a score adds up
+        // conventions that are in no config, such as which slots a score sums
         followers.push("-");
     }
     followers.sort_unstable();

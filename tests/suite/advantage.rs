@@ -1,15 +1,14 @@
 //! Stage 4: advantages and returns.
 
-use tokenwise::{advantage::*, Moments, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::advantage as naive,
-};
+use tokenwise::advantage::*;
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
-    case::{tokens, unwritten, Case, Outcome},
+    case::{by_name, tokens, Case, Outcome},
+    errors::domains::*,
     metric::SPREADS,
+    naive::advantage as naive,
     reward::DIVISORS,
 };
 
@@ -27,18 +26,15 @@ fn returns_config(random: &mut Random) -> ReturnsConfig {
 
 pub(crate) struct DiscountedReturns;
 impl Case for DiscountedReturns {
-    const FORMULA: Formula = Formula::DiscountedReturns;
+    const NAME: &'static str = "discounted_returns";
+    const UNITS: [f64; 2] = [100.0, 60.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(GAMMA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = ReturnsConfig;
     fn config(random: &mut Random) -> ReturnsConfig {
         returns_config(random)
     }
-    fn run<R: Number>(flat: &Flat<R>, config: ReturnsConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let input = ReturnsInput { rewards: flat.column(Column::Rewards), bootstrap: &flat.bootstrap };
-        discounted_returns(&flat.batch(), input, &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: ReturnsConfig) -> Outcome<f64> {
         let rewards = flat.column(Column::Rewards);
         Outcome::tokens([naive::discounted_returns(tokens(flat), rewards, &flat.bootstrap, &config)])
@@ -47,19 +43,15 @@ impl Case for DiscountedReturns {
 
 pub(crate) struct Gae;
 impl Case for Gae {
-    const FORMULA: Formula = Formula::Gae;
+    const NAME: &'static str = "gae";
+    const UNITS: [f64; 2] = [30.0, 10.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(GAMMA_LAMBDA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = GaeConfig;
     fn config(random: &mut Random) -> GaeConfig {
         GaeConfig { gamma: discount(random), lambda: discount(random), across: random.pick(&ACROSS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: GaeConfig) -> Result<Outcome<R>> {
-        let (mut advantages, mut returns) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-        let (rewards, values) = (flat.column(Column::Rewards), flat.column(Column::Values));
-        let output = GaeOutput { advantages: &mut advantages, returns: &mut returns };
-        gae(&flat.batch(), GaeInput { rewards, values, bootstrap: &flat.bootstrap }, &config, output)?;
-        Ok(Outcome::tokens([advantages, returns]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: GaeConfig) -> Outcome<f64> {
         let (rewards, values) = (flat.column(Column::Rewards), flat.column(Column::Values));
         let (advantages, returns) = naive::gae(tokens(flat), rewards, values, &flat.bootstrap, &config);
@@ -69,20 +61,15 @@ impl Case for Gae {
 
 pub(crate) struct MonteCarloAdvantage;
 impl Case for MonteCarloAdvantage {
-    const FORMULA: Formula = Formula::MonteCarloAdvantage;
+    const NAME: &'static str = "monte_carlo_advantage";
+    const UNITS: [f64; 2] = [200.0, 60.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(GAMMA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = ReturnsConfig;
     fn config(random: &mut Random) -> ReturnsConfig {
         returns_config(random)
     }
-    fn run<R: Number>(flat: &Flat<R>, config: ReturnsConfig) -> Result<Outcome<R>> {
-        let (mut advantages, mut returns) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-        let (rewards, values) = (flat.column(Column::Rewards), flat.column(Column::Values));
-        let output = MonteCarloOutput { advantages: &mut advantages, returns: &mut returns };
-        let input = MonteCarloInput { rewards, values, bootstrap: &flat.bootstrap };
-        monte_carlo_advantage(&flat.batch(), input, &config, output)?;
-        Ok(Outcome::tokens([advantages, returns]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: ReturnsConfig) -> Outcome<f64> {
         let (rewards, values) = (flat.column(Column::Rewards), flat.column(Column::Values));
         let (a, g) = naive::monte_carlo_advantage(tokens(flat), rewards, values, &flat.bootstrap, &config);
@@ -92,15 +79,12 @@ impl Case for MonteCarloAdvantage {
 
 pub(crate) struct UniformCredit;
 impl Case for UniformCredit {
-    const FORMULA: Formula = Formula::UniformCredit;
+    const NAME: &'static str = "uniform_credit";
+    const UNITS: [f64; 2] = [0.0, 0.3];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        uniform_credit(&flat.batch(), &flat.scores, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::tokens([naive::uniform_credit(tokens(flat), &flat.scores)])
     }
@@ -108,34 +92,28 @@ impl Case for UniformCredit {
 
 pub(crate) struct LastKCredit;
 impl Case for LastKCredit {
-    const FORMULA: Formula = Formula::LastKCredit;
+    const NAME: &'static str = "last_k_credit";
+    const UNITS: [f64; 2] = [0.0, 0.3];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("k", AT_LEAST_1)])];
     const SEQUENCES_ALONE: bool = true;
-    type Config = usize;
-    fn config(random: &mut Random) -> usize {
-        random.pick(&[1, 2, 3, 17, usize::MAX])
+    type Config = LastKConfig;
+    fn config(random: &mut Random) -> LastKConfig {
+        LastKConfig { k: random.pick(&[1, 2, 3, 17, 1 << 31]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, k: usize) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        last_k_credit(&flat.batch(), &flat.scores, k, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
-    fn naive(flat: &Flat<f64>, k: usize) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, LastKConfig { k }: LastKConfig) -> Outcome<f64> {
         Outcome::tokens([naive::last_k_credit(tokens(flat), &flat.scores, k)])
     }
 }
 
 pub(crate) struct AttentionCredit;
 impl Case for AttentionCredit {
-    const FORMULA: Formula = Formula::AttentionCredit;
+    const NAME: &'static str = "attention_credit";
+    const UNITS: [f64; 2] = [2.0, 0.6];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let input = AttentionInput { scores: &flat.scores, weights: flat.column(Column::Weights) };
-        attention_credit(&flat.batch(), input, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::tokens([naive::attention_credit(tokens(flat), &flat.scores, flat.column(Column::Weights))])
     }
@@ -143,7 +121,9 @@ impl Case for AttentionCredit {
 
 pub(crate) struct GroupRelative;
 impl Case for GroupRelative {
-    const FORMULA: Formula = Formula::GroupRelative;
+    const NAME: &'static str = "group_relative";
+    const UNITS: [f64; 2] = [3.0, 0.8];
+    const DOMAINS: &'static [Row] = &[any().numbers(EPSILON)];
     const SEQUENCES_ALONE: bool = true;
     type Config = GroupConfig;
     fn config(random: &mut Random) -> GroupConfig {
@@ -154,12 +134,7 @@ impl Case for GroupRelative {
             singleton: random.pick(&SINGLETONS),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: GroupConfig) -> Result<Outcome<R>> {
-        let groups = flat.groups();
-        let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], unwritten(flat.rows.len()));
-        group_relative(&groups, &flat.outcomes, &config, &mut scratch, &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: GroupConfig) -> Outcome<f64> {
         Outcome::sequences([naive::group_relative(&flat.group_ids, &flat.outcomes, &config)])
     }
@@ -167,34 +142,27 @@ impl Case for GroupRelative {
 
 pub(crate) struct LeaveOneOut;
 impl Case for LeaveOneOut {
-    const FORMULA: Formula = Formula::LeaveOneOut;
+    const NAME: &'static str = "leave_one_out";
+    const UNITS: [f64; 2] = [3.0, 0.8];
     const SEQUENCES_ALONE: bool = true;
-    type Config = Singleton;
-    fn config(random: &mut Random) -> Singleton {
-        random.pick(&SINGLETONS)
+    type Config = LeaveOneOutConfig;
+    fn config(random: &mut Random) -> LeaveOneOutConfig {
+        LeaveOneOutConfig { singleton: random.pick(&SINGLETONS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, singleton: Singleton) -> Result<Outcome<R>> {
-        let groups = flat.groups();
-        let (mut scratch, mut out) = (vec![Moments::default(); groups.count()], unwritten(flat.rows.len()));
-        leave_one_out(&groups, &flat.outcomes, &LeaveOneOutConfig { singleton }, &mut scratch, &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
-    fn naive(flat: &Flat<f64>, singleton: Singleton) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, LeaveOneOutConfig { singleton }: LeaveOneOutConfig) -> Outcome<f64> {
         Outcome::sequences([naive::leave_one_out(&flat.group_ids, &flat.outcomes, singleton)])
     }
 }
 
 pub(crate) struct Broadcast;
 impl Case for Broadcast {
-    const FORMULA: Formula = Formula::Broadcast;
+    const NAME: &'static str = "broadcast";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        broadcast(&flat.batch(), &flat.scores, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::tokens([naive::broadcast(tokens(flat), &flat.scores)])
     }
@@ -202,15 +170,12 @@ impl Case for Broadcast {
 
 pub(crate) struct SequenceSums;
 impl Case for SequenceSums {
-    const FORMULA: Formula = Formula::SequenceSums;
+    const NAME: &'static str = "sequence_sums";
+    const UNITS: [f64; 2] = [60.0, 0.8];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.rows.len());
-        sequence_sums(&flat.batch(), flat.column(Column::Rewards), &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::sequences([naive::sequence_sums(tokens(flat), flat.column(Column::Rewards))])
     }
@@ -218,7 +183,9 @@ impl Case for SequenceSums {
 
 pub(crate) struct Whiten;
 impl Case for Whiten {
-    const FORMULA: Formula = Formula::Whiten;
+    const NAME: &'static str = "whiten";
+    const UNITS: [f64; 2] = [4.0, 0.8];
+    const DOMAINS: &'static [Row] = &[whitens().numbers(EPSILON)];
     const SEQUENCES_ALONE: bool = false;
     type Config = WhitenConfig;
     fn config(random: &mut Random) -> WhitenConfig {
@@ -231,12 +198,22 @@ impl Case for Whiten {
             divisor: random.pick(&DIVISORS),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: WhitenConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        whiten(&flat.batch(), flat.column(Column::Advantages), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!("values": |flat: &Flat<R>| Array::Real(flat.column(Column::Advantages).to_vec()));
     fn naive(flat: &Flat<f64>, config: WhitenConfig) -> Outcome<f64> {
         Outcome::tokens([naive::whiten(tokens(flat), flat.column(Column::Advantages), &config)])
     }
+}
+
+crate::case::tests! {
+    discounted_returns: DiscountedReturns,
+    gae: Gae,
+    monte_carlo_advantage: MonteCarloAdvantage,
+    uniform_credit: UniformCredit,
+    last_k_credit: LastKCredit,
+    attention_credit: AttentionCredit,
+    group_relative: GroupRelative,
+    leave_one_out: LeaveOneOut,
+    broadcast: Broadcast,
+    sequence_sums: SequenceSums,
+    whiten: Whiten,
 }

@@ -1,16 +1,15 @@
 //! Stage 4: estimators without a critic that end on the tokens.
 
 use tokenwise::{advantage::*, Divisor, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::baselines as naive,
-};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
     advantage::{discount, GroupRelative, Whiten, ACROSS},
-    case::{tokens, unwritten, Case, Outcome},
-    groups::{moments, sources, WEIGHTS},
+    case::{by_name, call, tokens, Case, Outcome},
+    errors::domains::*,
+    groups::{sources, WEIGHTS},
+    naive::baselines as naive,
 };
 
 /// Tokens of a sequence share their number, so that batches may well be constant: ε must not let that be divided by nothing,
@@ -21,20 +20,17 @@ fn whiten_config(random: &mut Random) -> WhitenConfig {
 
 pub(crate) struct ReinforcePlusPlus;
 impl Case for ReinforcePlusPlus {
-    const FORMULA: Formula = Formula::ReinforcePlusPlus;
+    const NAME: &'static str = "reinforce_plus_plus";
+    const UNITS: [f64; 2] = [20.0, 10.0];
+    const DOMAINS: &'static [Row] =
+        &[whitens().numbers(&[key("gamma", UNIT), inside("whiten.epsilon", "epsilon", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = ReinforcePlusPlusConfig;
     fn config(random: &mut Random) -> Self::Config {
         let whiten = whiten_config(random);
         ReinforcePlusPlusConfig { gamma: discount(random), across: random.pick(&ACROSS), whiten }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let (mut advantages, mut returns) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-        let input = ReturnsInput { rewards: flat.column(Column::Rewards), bootstrap: &flat.bootstrap };
-        let output = ReinforcePlusPlusOutput { advantages: &mut advantages, returns: &mut returns };
-        reinforce_plus_plus(&flat.batch(), input, &config, output)?;
-        Ok(Outcome::tokens([advantages, returns]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         let rewards = flat.column(Column::Rewards);
         let (advantages, returns) = naive::reinforce_plus_plus(tokens(flat), rewards, &flat.bootstrap, &config);
@@ -44,19 +40,16 @@ impl Case for ReinforcePlusPlus {
 
 pub(crate) struct ReinforcePlusPlusBaseline;
 impl Case for ReinforcePlusPlusBaseline {
-    const FORMULA: Formula = Formula::ReinforcePlusPlusBaseline;
+    const NAME: &'static str = "reinforce_plus_plus_baseline";
+    const UNITS: [f64; 2] = [300.0, 1.5];
+    const DOMAINS: &'static [Row] = &[whitens().numbers(&[inside("whiten.epsilon", "epsilon", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = ReinforcePlusPlusBaselineConfig;
     fn config(random: &mut Random) -> Self::Config {
         let singleton = random.pick(&[Singleton::Zero, Singleton::Raw, Singleton::Raw]);
         ReinforcePlusPlusBaselineConfig { singleton, whiten: whiten_config(random) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let groups = flat.groups();
-        let (mut scratch, mut out) = (moments(&groups), unwritten(flat.tokens()));
-        reinforce_plus_plus_baseline(&flat.batch(), &groups, &flat.outcomes, &config, &mut scratch, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!("scores": |flat: &Flat<R>| Array::Real(flat.outcomes.clone()));
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         let (groups, scores) = (&flat.group_ids, &flat.outcomes);
         Outcome::tokens([naive::reinforce_plus_plus_baseline(tokens(flat), groups, scores, &config)])
@@ -65,16 +58,12 @@ impl Case for ReinforcePlusPlusBaseline {
 
 pub(crate) struct Remax;
 impl Case for Remax {
-    const FORMULA: Formula = Formula::Remax;
+    const NAME: &'static str = "remax";
+    const UNITS: [f64; 2] = [150.0, 60.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let (mut advantages, mut returns) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-        let input = RemaxInput { rewards: flat.column(Column::Rewards), baselines: &flat.scores };
-        remax(&flat.batch(), input, RemaxOutput { advantages: &mut advantages, returns: &mut returns })?;
-        Ok(Outcome::tokens([advantages, returns]))
-    }
+    by_name!("baselines": |flat: &Flat<R>| Array::Real(flat.scores.clone()));
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         let (advantages, returns) = naive::remax(tokens(flat), flat.column(Column::Rewards), &flat.scores);
         Outcome::tokens([advantages, returns])
@@ -83,7 +72,12 @@ impl Case for Remax {
 
 pub(crate) struct Gdpo;
 impl Case for Gdpo {
-    const FORMULA: Formula = Formula::Gdpo;
+    const NAME: &'static str = "gdpo";
+    const UNITS: [f64; 2] = [3000.0, 8.0];
+    const DOMAINS: &'static [Row] = &[whitens().numbers(&[
+        inside("group.epsilon", "epsilon", NOT_NEGATIVE),
+        inside("whiten.epsilon", "epsilon", NOT_NEGATIVE),
+    ])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (usize, GdpoConfig);
     fn config(random: &mut Random) -> Self::Config {
@@ -92,13 +86,11 @@ impl Case for Gdpo {
         (random.below(4), GdpoConfig { group, factors: FactorPrecision::Exact, whiten: whiten_config(random) })
     }
     fn run<R: Number>(flat: &Flat<R>, (count, config): Self::Config) -> Result<Outcome<R>> {
-        let groups = flat.groups();
-        let (mut moments, mut scores) = (moments(&groups), unwritten(flat.rows.len()));
-        let mut out = unwritten(flat.tokens());
-        let input = GdpoInput { sources: &sources(flat, count).concat(), weights: &WEIGHTS[..count] };
-        let scratch = GdpoScratch { moments: &mut moments, scores: &mut scores };
-        gdpo(&flat.batch(), &groups, input, &config, scratch, &mut out)?;
-        Ok(Outcome::tokens([out]))
+        call(Self::NAME, flat, config, |column| match column {
+            "sources" => Some(Array::Real(sources(flat, count).concat())),
+            "weights" => Some(Array::Double(WEIGHTS[..count].to_vec())),
+            _ => None,
+        })
     }
     fn naive(flat: &Flat<f64>, (count, config): Self::Config) -> Outcome<f64> {
         let sources = sources(flat, count);
@@ -128,7 +120,9 @@ macro_rules! optimal_baseline {
     ($case:ident, $function:ident) => {
         pub(crate) struct $case;
         impl Case for $case {
-            const FORMULA: Formula = Formula::$case;
+            const NAME: &'static str = stringify!($function);
+            const UNITS: [f64; 2] = [80.0, 60.0];
+            const DOMAINS: &'static [Row] = &[any().numbers(EPSILON)];
             const SEQUENCES_ALONE: bool = true;
             type Config = (bool, OptimalBaselineConfig);
             fn config(random: &mut Random) -> Self::Config {
@@ -136,15 +130,12 @@ macro_rules! optimal_baseline {
                 (random.below(3) == 0, OptimalBaselineConfig { zero_tail, epsilon: random.pick(&[1e-8, 1e-2]) })
             }
             fn run<R: Number>(flat: &Flat<R>, (weighted, config): Self::Config) -> Result<Outcome<R>> {
-                let (batch, groups, old_log_probs) = (flat.batch(), flat.groups(), unlikely(flat));
-                let mut columns = vec![WeightedSum::default(); optimal_baseline_columns(&batch, &groups)?];
-                let mut lengths = vec![TopTwo::default(); groups.count()];
-                let (mut advantages, mut returns) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-                let scratch = OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths };
-                let output = OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns };
-                let input = optimal_input(flat, &old_log_probs, weighted);
-                $function(&batch, &groups, input, &config, scratch, output)?;
-                Ok(Outcome::tokens([advantages, returns]))
+                call(Self::NAME, flat, config, |name| match name {
+                    "old_log_probs" => Some(Array::Real(unlikely(flat))),
+                    "sum_pi_squared" => Some(Array::Real(flat.column(Column::Weights).to_vec())),
+                    "is_weights" => weighted.then(|| Array::Real(flat.column(Column::Returns).to_vec())),
+                    _ => None,
+                })
             }
             fn naive(flat: &Flat<f64>, (weighted, config): Self::Config) -> Outcome<f64> {
                 let old_log_probs = unlikely(flat);
@@ -160,21 +151,18 @@ optimal_baseline!(TirOptimalTokenBaseline, tir_optimal_token_baseline);
 
 pub(crate) struct OpdAdvantage;
 impl Case for OpdAdvantage {
-    const FORMULA: Formula = Formula::OpdAdvantage;
+    const NAME: &'static str = "opd_advantage";
+    const UNITS: [f64; 2] = [0.0, 1.5];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("coefficient", FINITE)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = (bool, f64);
     fn config(random: &mut Random) -> Self::Config {
         (random.below(2) == 0, random.pick(&[1.0, 0.25, -2.0]))
     }
     fn run<R: Number>(flat: &Flat<R>, (added, coefficient): Self::Config) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let input = OpdInput {
-            teacher_log_probs: flat.column(Column::RefLogProbs),
-            old_log_probs: flat.column(Column::OldLogProbs),
-            advantages: added.then(|| flat.column(Column::Advantages)),
-        };
-        opd_advantage(&flat.batch(), input, &OpdConfig { coefficient }, &mut out)?;
-        Ok(Outcome::tokens([out]))
+        let advantages = || Array::Real(flat.column(Column::Advantages).to_vec());
+        let special = |name: &str| (name == "advantages" && added).then(advantages);
+        call(Self::NAME, flat, OpdConfig { coefficient }, special)
     }
     fn naive(flat: &Flat<f64>, (added, coefficient): Self::Config) -> Outcome<f64> {
         let (teacher, student) = (flat.column(Column::RefLogProbs), flat.column(Column::OldLogProbs));
@@ -185,7 +173,9 @@ impl Case for OpdAdvantage {
 
 pub(crate) struct MinillmAdvantage;
 impl Case for MinillmAdvantage {
-    const FORMULA: Formula = Formula::MinillmAdvantage;
+    const NAME: &'static str = "minillm_advantage";
+    const UNITS: [f64; 2] = [30.0, 2.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(GAMMA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = MinillmConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -197,17 +187,20 @@ impl Case for MinillmAdvantage {
             across: random.pick(&ACROSS),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let input = MinillmInput {
-            teacher_log_probs: flat.column(Column::RefLogProbs),
-            old_log_probs: flat.column(Column::OldLogProbs),
-        };
-        minillm_advantage(&flat.batch(), input, &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         let (teacher, student) = (flat.column(Column::RefLogProbs), flat.column(Column::OldLogProbs));
         Outcome::tokens([naive::minillm_advantage(tokens(flat), teacher, student, &config)])
     }
+}
+
+crate::case::tests! {
+    reinforce_plus_plus: ReinforcePlusPlus,
+    reinforce_plus_plus_baseline: ReinforcePlusPlusBaseline,
+    remax: Remax,
+    gdpo: Gdpo,
+    optimal_token_baseline: OptimalTokenBaseline,
+    tir_optimal_token_baseline: TirOptimalTokenBaseline,
+    opd_advantage: OpdAdvantage,
+    minillm_advantage: MinillmAdvantage,
 }

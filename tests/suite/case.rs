@@ -2,16 +2,28 @@
 
 use std::fmt::Debug;
 
+use serde::Serialize;
 use tokenwise::Result;
+use tokenwise_catalogue::{find, Array, Call, Columns, Kind, Over, Refusal, Value};
 use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Flat, Number, Random},
+    generate::{Column, Flat, Number, Random},
+    tolerance::Basis,
+};
+
+use crate::{
+    errors::domains::{any, Row},
     naive::Tokens,
 };
 
 /// A formula, run on a batch with a random config.
 pub(crate) trait Case {
-    const FORMULA: Formula;
+    /// The function in the core.
+    const NAME: &'static str;
+    /// How far it may be from the textbook, `[f64, f32]`: in units of `ε · max(1, |want|)`, see `tolerance.rs`. Where the
+    /// second is far below 1, the result is an `f64` whatever the type of the call.
+    const UNITS: [f64; 2];
+    /// What its config and its mask may be.
+    const DOMAINS: &'static [Row] = &[any()];
     /// Whether two sequences in one batch give what each gives alone. Returned numbers are of the batch in any case.
     const SEQUENCES_ALONE: bool;
     /// Whether dropped slots get 0 (everything but a plain copy).
@@ -19,6 +31,7 @@ pub(crate) trait Case {
     type Config: Copy + Debug;
 
     fn config(random: &mut Random) -> Self::Config;
+    /// [`by_name`] writes it for a formula that is called once, with its config.
     fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>>;
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64>;
 }
@@ -82,6 +95,102 @@ impl<R: Number> Outcome<R> {
     }
 }
 
+/// The column that is meant by a name. Those that a call may leave out are left out.
+fn usual<R: Number>(flat: &Flat<R>, over: Over, column: &tokenwise_catalogue::Column) -> Option<Array<R>> {
+    let real = |which| Some(Array::Real(flat.column(which).to_vec()));
+    if column.optional {
+        return None;
+    }
+    match (column.name, column.kind) {
+        ("vocab" | "k", _) => Some(Array::Size(flat.vocab)),
+        ("tokens", Kind::Token) => Some(Array::Index(flat.ids.clone())),
+        ("bootstrap", _) => Some(Array::Real(flat.bootstrap.clone())),
+        // without tokens no sequence is without kept ones
+        ("scores", Kind::Sequence) if matches!(over, Over::Groups | Over::Sequences) => {
+            Some(Array::Real(flat.outcomes.clone()))
+        }
+        ("scores" | "values", Kind::Sequence) => Some(Array::Real(flat.scores.clone())),
+        ("log_probs" | "x", Kind::Token) => real(Column::LogProbs),
+        ("old_log_probs" | "y", Kind::Token) => real(Column::OldLogProbs),
+        ("ref_log_probs" | "rollout_log_probs" | "teacher_log_probs", Kind::Token) => real(Column::RefLogProbs),
+        ("advantages" | "grad_log_probs" | "grad_kl", Kind::Token) => real(Column::Advantages),
+        ("rewards", Kind::Token) => real(Column::Rewards),
+        ("values", Kind::Token) => real(Column::Values),
+        ("returns", Kind::Token) => real(Column::Returns),
+        ("predictions" | "action_values", Kind::Token) => real(Column::Predictions),
+        ("weights", Kind::Token) => real(Column::Weights),
+        ("kl" | "grad_entropy", Kind::Token) => real(Column::Kl),
+        ("logits", Kind::Logit) | ("log_probs", Kind::TopK) => real(Column::Logits),
+        ("ref_logits" | "teacher_logits", Kind::Logit) | ("teacher_log_probs", Kind::TopK) => real(Column::RefLogits),
+        _ => None,
+    }
+}
+
+/// Calls a formula by its name. `special` gives columns that are not the usual ones.
+pub(crate) fn call<R: Number>(
+    name: &str,
+    flat: &Flat<R>,
+    config: impl Serialize,
+    special: impl Fn(&str) -> Option<Array<R>>,
+) -> Result<Outcome<R>> {
+    let entry = find(name).unwrap_or_else(|| panic!("{name} is not in the catalogue"));
+    let (batch, groups) = (flat.batch(), flat.groups());
+    let mut inputs = Columns::new();
+    for column in entry.inputs {
+        match special(column.name).or_else(|| usual(flat, entry.over, column)) {
+            Some(array) => inputs.set(column.name, array),
+            None => assert!(column.optional, "{name}: no column is meant by {}", column.name),
+        }
+    }
+    let config: Value = serde_json::from_value(serde_json::to_value(config).unwrap()).unwrap();
+    let mut outputs = entry.outputs_for(Some(&batch), Some(&groups), &inputs);
+    for (_, array) in outputs.iter_mut() {
+        match array {
+            Array::Real(slice) => slice.fill(R::nan()),
+            Array::Flag(slice) => slice.fill(true),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let mut call = Call::new(Some(batch), Some(groups), &inputs, &config, &mut outputs);
+    match entry.call(&mut call) {
+        Ok(()) => {}
+        Err(Refusal::Core(error)) => return Err(error),
+        Err(other) => panic!("{name}: {other}"),
+    }
+    let numbers = call.numbers.iter().map(|(_, number)| *number).collect();
+    let mut outcome = Outcome { tokens: Vec::new(), sequences: Vec::new(), numbers };
+    for (column, (_, array)) in entry.outputs.iter().zip(outputs) {
+        let slice = match array {
+            Array::Flag(flags) => flags.iter().map(|&yes| R::narrow(if yes { 1.0 } else { 0.0 })).collect(),
+            Array::Real(slice) => slice,
+            other => panic!("{name}: {other:?}"),
+        };
+        match column.kind {
+            Kind::Sequence => outcome.sequences.push(slice),
+            _ => outcome.tokens.push(slice),
+        }
+    }
+    Ok(outcome)
+}
+
+/// The `run` of a case: the usual columns, or those given by functions of the batch.
+macro_rules! by_name {
+    () => {
+        fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> tokenwise::Result<Outcome<R>> {
+            crate::case::call(Self::NAME, flat, config, |_| None)
+        }
+    };
+    ($($name:literal: $column:expr),+) => {
+        fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> tokenwise::Result<Outcome<R>> {
+            crate::case::call(Self::NAME, flat, config, |name| match name {
+                $($name => Some(tokenwise_catalogue::Array::from($column(flat))),)+
+                _ => None,
+            })
+        }
+    };
+}
+pub(crate) use by_name;
+
 /// An output not yet written: whatever is left of it would show.
 pub(crate) fn unwritten<R: Number>(len: usize) -> Vec<R> {
     vec![R::nan(); len]
@@ -91,144 +200,86 @@ pub(crate) fn tokens(flat: &Flat<f64>) -> Tokens<'_> {
     Tokens { rows: &flat.rows, keep: &flat.keep }
 }
 
-/// Calls a macro with every case of every stage.
-macro_rules! every_case {
-    ($call:ident) => {
-        $call! {
-            log_probs_and_entropy: crate::policy::LogProbsAndEntropy,
-            token_log_probs: crate::policy::TokenLogProbs,
-            entropy: crate::policy::Entropy,
-            sum_squared_probs: crate::policy::SumSquaredProbs,
-            topk_log_probs: crate::distill::TopkLogProbs,
-            topk_logits_gradient: crate::distill::TopkLogitsGradient,
-            logits_gradient: crate::policy::LogitsGradient,
-            kl_estimate: crate::divergence::KlEstimate,
-            kl_gradient: crate::divergence::KlGradient,
-            kl_exact: crate::divergence::KlExact,
-            kl_exact_gradient: crate::divergence::KlExactGradient,
-            place_scores: crate::reward::PlaceScores,
-            shape_rewards: crate::reward::ShapeRewards,
-            kl_in_reward: crate::reward::KlInReward,
-            overlong_penalty: crate::reward::OverlongPenalty,
-            discounted_returns: crate::advantage::DiscountedReturns,
-            gae: crate::advantage::Gae,
-            monte_carlo_advantage: crate::advantage::MonteCarloAdvantage,
-            uniform_credit: crate::advantage::UniformCredit,
-            last_k_credit: crate::advantage::LastKCredit,
-            attention_credit: crate::advantage::AttentionCredit,
-            group_relative: crate::advantage::GroupRelative,
-            leave_one_out: crate::advantage::LeaveOneOut,
-            broadcast: crate::advantage::Broadcast,
-            sequence_sums: crate::advantage::SequenceSums,
-            whiten: crate::advantage::Whiten,
-            td_lambda: crate::returns::TdLambda,
-            n_step_returns: crate::returns::NStepReturns,
-            upgo: crate::returns::Upgo,
-            vtrace: crate::returns::Vtrace,
-            puffer_advantage: crate::returns::PufferAdvantage,
-            retrace: crate::returns::Retrace,
-            gae_decoupled: crate::returns::GaeDecoupled,
-            group_relative_over_batch: crate::groups::GroupRelativeOverBatch,
-            best_of_group: crate::groups::BestOfGroup,
-            best_of_group_over_batch: crate::groups::BestOfGroupOverBatch,
-            length_weighted_baseline: crate::groups::LengthWeightedBaseline,
-            gpg_advantage: crate::groups::GpgAdvantage,
-            leave_one_out_scaled: crate::groups::LeaveOneOutScaled,
-            max_rl: crate::groups::MaxRl,
-            normalize_scores: crate::groups::NormalizeScores,
-            decoupled_scores: crate::groups::DecoupledScores,
-            role_baseline: crate::groups::RoleBaselineCase,
-            reinforce_plus_plus: crate::baselines::ReinforcePlusPlus,
-            reinforce_plus_plus_baseline: crate::baselines::ReinforcePlusPlusBaseline,
-            remax: crate::baselines::Remax,
-            gdpo: crate::baselines::Gdpo,
-            optimal_token_baseline: crate::baselines::OptimalTokenBaseline,
-            tir_optimal_token_baseline: crate::baselines::TirOptimalTokenBaseline,
-            opd_advantage: crate::baselines::OpdAdvantage,
-            minillm_advantage: crate::baselines::MinillmAdvantage,
-            aggregate: crate::loss::AggregateLoss,
-            group_tokens: crate::loss::GroupTokens,
-            surrogate: crate::loss::Surrogate,
-            ppo_clip: crate::loss::PpoClip,
-            reinforce: crate::policy_loss::Reinforce,
-            cispo: crate::policy_loss::Cispo,
-            tis_loss: crate::policy_loss::TisLoss,
-            sapo: crate::policy_loss::Sapo,
-            dro: crate::policy_loss::Dro,
-            dppo_tv: crate::policy_loss::DppoTv,
-            dppo_kl: crate::policy_loss::DppoKl,
-            gspo: crate::policy_loss::Gspo,
-            luspo: crate::policy_loss::Luspo,
-            gmpo: crate::policy_loss::Gmpo,
-            vespo: crate::policy_loss::Vespo,
-            clip_cov: crate::policy_loss::ClipCov,
-            clip_cov_selection: crate::policy_loss::ClipCovSelection,
-            kl_cov: crate::policy_loss::KlCov,
-            topr: crate::policy_loss::Topr,
-            gvpo: crate::policy_loss::Gvpo,
-            positive_nll: crate::policy_loss::PositiveNll,
-            kl_loss: crate::distill::KlLoss,
-            bypass_loss: crate::distill::BypassLoss,
-            opd_loss: crate::distill::OpdLoss,
-            forward_kl_topk: crate::distill::ForwardKlTopk,
-            generalized_jsd: crate::distill::GeneralizedJsd,
-            topk_jsd: crate::distill::TopkJsd,
-            iw_opd: crate::distill::IwOpd,
-            ref_kl: crate::distill::RefKl,
-            mixed_kl_topk: crate::distill::MixedKlTopk,
-            token_weights: crate::dual_game::TokenWeights,
-            advantage_jump: crate::dual_game::AdvantageJump,
-            structural_weights: crate::dual_game::StructuralWeights,
-            trie_complexity: crate::dual_game::TrieComplexity,
-            dual_game: crate::dual_game::DualGame,
-            value_loss: crate::loss::ValueLoss,
-            entropy_bonus: crate::loss::EntropyBonus,
-            mean: crate::metric::Mean,
-            variance: crate::metric::Variance,
-            correlation: crate::metric::Correlation,
-            explained_variance: crate::metric::ExplainedVariance,
-            kl_means: crate::metric::KlMeans,
-            clip_fractions: crate::metric::ClipFractions,
-            analysis: crate::metric::Analysis,
-            kl_importance_weighted: crate::rows::KlImportanceWeighted,
-            kl_importance_weighted_gradient: crate::rows::KlImportanceWeightedGradient,
-            kl_in_scores: crate::shaping::KlInScores,
-            clipped_rewards: crate::shaping::ClippedRewards,
-            stop_properly_penalty: crate::shaping::StopProperlyPenalty,
-            missing_eos_penalty: crate::shaping::MissingEosPenalty,
-            reward_scale_clip: crate::shaping::RewardScaleClip,
-            repetition_penalty: crate::shaping::RepetitionPenalty,
-            length_penalty_group: crate::shaping::LengthPenaltyGroup,
-            rollout_weights: crate::rollout::RolloutWeights,
-            rollout_weights_alone: crate::rollout::RolloutWeightsAlone,
-            rollout_weight_metrics: crate::rollout::RolloutWeightMetrics,
-            rollout_rejection: crate::rollout::RolloutRejection,
-            rollout_rejection_metrics: crate::rollout::RolloutRejectionMetrics,
-            rollout_mismatch: crate::rollout::RolloutMismatch,
-            parse_rejection: crate::rollout::ParseRejection,
-            parse_weight_bound: crate::rollout::ParseWeightBound,
-            rollout_gate: crate::rollout::RolloutGate,
-            off_policy_sequence_mask: crate::rollout::OffPolicySequenceMask,
-            kl_mask: crate::rollout::KlMask,
-            m2po_mask: crate::rollout::M2poMask,
-            sequence_veto: crate::rollout::SequenceVeto,
-            high_entropy_mask: crate::rollout::HighEntropyMask,
-            probability_difference: crate::rollout::ProbabilityDifference,
-            response_mask_from_eos: crate::rollout::ResponseMaskFromEos,
-            dynamic_sampling_filter: crate::rollout::DynamicSamplingFilter,
-            pf_ppo_weights: crate::rollout::PfPpoWeights,
-            pf_ppo_indices: crate::rollout::PfPpoIndices,
-            row_sums: crate::rows::RowSums,
-            row_means: crate::rows::RowMeans,
-            row_normalize: crate::rows::RowNormalize,
-            quantile: crate::rows::Quantile,
-            effective_sample_size: crate::rows::EffectiveSampleSize,
-            variance_proxy: crate::rows::VarianceProxy,
-            verl_metrics: crate::sets::VerlSet,
-            trl_metrics: crate::sets::TrlSet,
-            openrlhf_metrics: crate::sets::OpenRlhfSet,
-            shift: crate::layout::Shift,
+/// A case as tables have it.
+pub(crate) struct Tested {
+    pub(crate) name: &'static str,
+    pub(crate) domains: &'static [Row],
+}
+
+/// The tests that every case has to pass, and the list of the cases.
+macro_rules! tests {
+    ($($test:ident: $case:ty,)*) => {
+        pub(crate) const CASES: &[crate::case::Tested] = &[$(crate::case::Tested {
+            name: <$case as crate::case::Case>::NAME,
+            domains: <$case as crate::case::Case>::DOMAINS,
+        },)*];
+
+        mod tests {
+            use super::*;
+
+            $(mod $test {
+                use super::*;
+
+                #[test]
+                fn is_the_textbook() {
+                    crate::textbook::holds::<$case, f64>();
+                    crate::textbook::holds::<$case, f32>();
+                }
+
+                #[test]
+                fn dropped_slots_do_not_matter() {
+                    crate::properties::dropped_slots_do_not_matter::<$case>();
+                }
+
+                #[test]
+                fn padding_does_not_matter() {
+                    crate::properties::padding_does_not_matter::<$case>();
+                }
+
+                #[test]
+                fn other_sequences_matter_as_they_should() {
+                    crate::properties::other_sequences_matter_as_they_should::<$case>();
+                }
+
+                #[test]
+                fn any_shape_will_do() {
+                    crate::numbers::shapes::any_shape_will_do::<$case>();
+                }
+            })*
         }
     };
 }
-pub(crate) use every_case;
+pub(crate) use tests;
+
+/// All cases.
+pub(crate) fn cases() -> impl Iterator<Item = &'static Tested> {
+    LISTS.iter().copied().flatten()
+}
+
+/// Panics unless every number is as close as the case allows.
+#[track_caller]
+pub(crate) fn assert_close<C: Case>(basis: Basis, got: &[f64], want: &[f64]) {
+    tokenwise_tests::tolerance::assert_close(C::NAME, C::UNITS[basis as usize], basis, got, want);
+}
+
+const LISTS: &[&[Tested]] = &[
+    crate::policy::CASES,
+    crate::distill::CASES,
+    crate::divergence::CASES,
+    crate::reward::CASES,
+    crate::advantage::CASES,
+    crate::returns::CASES,
+    crate::groups::CASES,
+    crate::baselines::CASES,
+    crate::loss::CASES,
+    crate::naive::token_loss::CASES,
+    crate::naive::sequence_loss::CASES,
+    crate::naive::covariance_loss::CASES,
+    crate::dual_game::CASES,
+    crate::metric::CASES,
+    crate::rows::CASES,
+    crate::shaping::CASES,
+    crate::rollout::CASES,
+    crate::sets::CASES,
+    crate::layout::CASES,
+];

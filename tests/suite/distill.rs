@@ -35,3 +35,17 @@ pub(crate) fn ids<R: Number>(flat: &Flat<R>, step: u32) -> Vec<u32> {
     };
     flat.ids.iter().zip(&flat.keep).flat_map(of).collect()
 }
+
+crate::case::tests! {
+    topk_log_probs: TopkLogProbs,
+    topk_logits_gradient: TopkLogitsGradient,
+    kl_loss: KlLoss,
+    bypass_loss: BypassLoss,
+    opd_loss: OpdLoss,
+    forward_kl_topk: ForwardKlTopk,
+    generalized_jsd: GeneralizedJsd,
+    topk_jsd: TopkJsd,
+    iw_opd: IwOpd,
+    ref_kl: RefKl,
+    mixed_kl_topk: MixedKlTopk,
+}

@@ -1,18 +1,15 @@
 //! Stage 2: how far policy and reference are apart.
 
 use tokenwise::{
-    divergence::{KlBounds, KlConfig, KlEstimator, KlGradient as Slope, KlInput, *},
+    divergence::{KlBounds, KlConfig, KlEstimator, KlGradient as Slope, KlInput},
     policy::PolicyConfig,
-    Result,
 };
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::divergence as naive,
-};
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
-    case::{tokens, unwritten, Case, Outcome},
+    case::{by_name, tokens, Case, Outcome},
+    errors::domains::*,
+    naive::divergence as naive,
     policy::temperature,
 };
 
@@ -26,23 +23,20 @@ pub(crate) fn kl_config(random: &mut Random) -> KlConfig {
     }
 }
 
-fn input<R: Number>(flat: &Flat<R>) -> KlInput<'_, R> {
+fn input(flat: &Flat<f64>) -> KlInput<'_, f64> {
     KlInput { log_probs: flat.column(Column::LogProbs), ref_log_probs: flat.column(Column::RefLogProbs) }
 }
 
 pub(crate) struct KlEstimate;
 impl Case for KlEstimate {
-    const FORMULA: Formula = Formula::KlEstimate;
+    const NAME: &'static str = "kl_estimate";
+    const UNITS: [f64; 2] = [2.0, 3.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = KlConfig;
     fn config(random: &mut Random) -> KlConfig {
         kl_config(random)
     }
-    fn run<R: Number>(flat: &Flat<R>, config: KlConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        kl_estimate(&flat.batch(), input(flat), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: KlConfig) -> Outcome<f64> {
         let KlInput { log_probs, ref_log_probs } = input(flat);
         Outcome::tokens([naive::kl_estimate(tokens(flat), log_probs, ref_log_probs, &config)])
@@ -51,17 +45,14 @@ impl Case for KlEstimate {
 
 pub(crate) struct KlGradient;
 impl Case for KlGradient {
-    const FORMULA: Formula = Formula::KlGradient;
+    const NAME: &'static str = "kl_gradient";
+    const UNITS: [f64; 2] = [2.0, 2.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = KlConfig;
     fn config(random: &mut Random) -> KlConfig {
         kl_config(random)
     }
-    fn run<R: Number>(flat: &Flat<R>, config: KlConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        kl_gradient(&flat.batch(), input(flat), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: KlConfig) -> Outcome<f64> {
         let KlInput { log_probs, ref_log_probs } = input(flat);
         Outcome::tokens([naive::kl_gradient(tokens(flat), log_probs, ref_log_probs, &config)])
@@ -70,20 +61,16 @@ impl Case for KlGradient {
 
 pub(crate) struct KlExact;
 impl Case for KlExact {
-    const FORMULA: Formula = Formula::KlExact;
+    const NAME: &'static str = "kl_exact";
+    const UNITS: [f64; 2] = [10.0, 8.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(TEMPERATURE)];
     const SEQUENCES_ALONE: bool = true;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        temperature(random)
+    type Config = PolicyConfig;
+    fn config(random: &mut Random) -> PolicyConfig {
+        PolicyConfig { temperature: temperature(random) }
     }
-    fn run<R: Number>(flat: &Flat<R>, temperature: f64) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let (logits, ref_logits) = (flat.column(Column::Logits), flat.column(Column::RefLogits));
-        let input = KlExactInput { logits, ref_logits, vocab: flat.vocab };
-        kl_exact(&flat.batch(), input, &PolicyConfig { temperature }, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
-    fn naive(flat: &Flat<f64>, temperature: f64) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, PolicyConfig { temperature }: PolicyConfig) -> Outcome<f64> {
         let (logits, ref_logits) = (flat.column(Column::Logits), flat.column(Column::RefLogits));
         Outcome::tokens([naive::kl_exact(tokens(flat), logits, ref_logits, flat.vocab, temperature)])
     }
@@ -91,23 +78,25 @@ impl Case for KlExact {
 
 pub(crate) struct KlExactGradient;
 impl Case for KlExactGradient {
-    const FORMULA: Formula = Formula::KlExactGradient;
+    const NAME: &'static str = "kl_exact_gradient";
+    const UNITS: [f64; 2] = [200.0, 80.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(TEMPERATURE)];
     const SEQUENCES_ALONE: bool = true;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        temperature(random)
+    type Config = PolicyConfig;
+    fn config(random: &mut Random) -> PolicyConfig {
+        PolicyConfig { temperature: temperature(random) }
     }
-    fn run<R: Number>(flat: &Flat<R>, temperature: f64) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens() * flat.vocab);
-        let (logits, ref_logits) = (flat.column(Column::Logits), flat.column(Column::RefLogits));
-        let grad_kl = flat.column(Column::Advantages);
-        let input = KlExactGradientInput { logits, ref_logits, vocab: flat.vocab, grad_kl };
-        kl_exact_gradient(&flat.batch(), input, &PolicyConfig { temperature }, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
-    fn naive(flat: &Flat<f64>, temperature: f64) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, PolicyConfig { temperature }: PolicyConfig) -> Outcome<f64> {
         let (logits, ref_logits) = (flat.column(Column::Logits), flat.column(Column::RefLogits));
         let grad_kl = flat.column(Column::Advantages);
         Outcome::tokens([naive::kl_exact_gradient(tokens(flat), logits, ref_logits, flat.vocab, grad_kl, temperature)])
     }
+}
+
+crate::case::tests! {
+    kl_estimate: KlEstimate,
+    kl_gradient: KlGradient,
+    kl_exact: KlExact,
+    kl_exact_gradient: KlExactGradient,
 }

@@ -1,15 +1,14 @@
 //! Stage 5: the dual game, its token weights, and what they are made of.
 
-use tokenwise::{loss::*, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::dual_game as textbook,
-};
+use tokenwise::{loss::*, weight::*, Result};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
-    case::{tokens, unwritten, Case, Outcome},
-    loss::{weighed_input, Weighing},
+    case::{by_name, call, tokens, Case, Outcome},
+    errors::domains::*,
+    loss::{call_loss, weighed_input, Weighing},
+    naive::dual_game as textbook,
     reward::DIVISORS,
 };
 
@@ -33,6 +32,16 @@ impl Weight {
         self.reference.then(|| flat.column(Column::RefLogProbs))
     }
 
+    /// The columns that a call by name has for it.
+    fn column<R: Number>(&self, flat: &Flat<R>, name: &str) -> Option<Array<R>> {
+        match name {
+            "weight" => Some(Array::Text(["plain", "kl-gated", "structural"][self.kind].into())),
+            "structural" => (self.kind == 2).then(|| Array::Real(flat.column(Column::Weights).to_vec())),
+            "ref_log_probs" => self.reference(flat).map(|column| Array::Real(column.to_vec())),
+            _ => None,
+        }
+    }
+
     fn input<'a, R: Number>(&self, flat: &'a Flat<R>) -> TokenWeightInput<'a, R> {
         TokenWeightInput {
             log_probs: flat.column(Column::LogProbs),
@@ -45,16 +54,15 @@ impl Weight {
 
 pub(crate) struct TokenWeights;
 impl Case for TokenWeights {
-    const FORMULA: Formula = Formula::TokenWeights;
+    const NAME: &'static str = "token_weights";
+    const UNITS: [f64; 2] = [2.0, 2.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = Weight;
     fn config(random: &mut Random) -> Weight {
         Weight::new(random)
     }
     fn run<R: Number>(flat: &Flat<R>, weight: Weight) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        token_weights(&flat.batch(), weight.input(flat), &mut out)?;
-        Ok(Outcome::tokens([out]))
+        call(Self::NAME, flat, (), |column| weight.column(flat, column))
     }
     fn naive(flat: &Flat<f64>, weight: Weight) -> Outcome<f64> {
         Outcome::tokens([textbook::token_weights(tokens(flat), weight.input(flat))])
@@ -63,15 +71,12 @@ impl Case for TokenWeights {
 
 pub(crate) struct AdvantageJump;
 impl Case for AdvantageJump {
-    const FORMULA: Formula = Formula::AdvantageJump;
+    const NAME: &'static str = "advantage_jump";
+    const UNITS: [f64; 2] = [0.0, 0.8];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, (): ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        advantage_jump(&flat.batch(), flat.column(Column::Advantages), &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, (): ()) -> Outcome<f64> {
         Outcome::tokens([textbook::advantage_jump(tokens(flat), flat.column(Column::Advantages))])
     }
@@ -87,7 +92,10 @@ fn structural_input<R: Number>(flat: &Flat<R>) -> StructuralInput<'_, R> {
 
 pub(crate) struct StructuralWeights;
 impl Case for StructuralWeights {
-    const FORMULA: Formula = Formula::StructuralWeights;
+    const NAME: &'static str = "structural_weights";
+    const UNITS: [f64; 2] = [100.0, 1.0];
+    const DOMAINS: &'static [Row] =
+        &[any().numbers(&[key("complexity", FINITE), key("surprisal", FINITE), key("drift", FINITE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = StructuralConfig;
     fn config(random: &mut Random) -> StructuralConfig {
@@ -98,11 +106,7 @@ impl Case for StructuralWeights {
             scope: random.pick(&[ScoreScope::Batch, ScoreScope::Sequence]),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: StructuralConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        structural_weights(&flat.batch(), structural_input(flat), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!("complexity": |flat: &Flat<R>| Array::Real(flat.column(Column::Weights).to_vec()));
     fn naive(flat: &Flat<f64>, config: StructuralConfig) -> Outcome<f64> {
         Outcome::tokens([textbook::structural_weights(tokens(flat), structural_input(flat), &config)])
     }
@@ -110,7 +114,9 @@ impl Case for StructuralWeights {
 
 pub(crate) struct TrieComplexity;
 impl Case for TrieComplexity {
-    const FORMULA: Formula = Formula::TrieComplexity;
+    const NAME: &'static str = "trie_complexity";
+    const UNITS: [f64; 2] = [50.0, 1.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("min_branch_size", AT_LEAST_1)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = TrieConfig;
     fn config(random: &mut Random) -> TrieConfig {
@@ -121,13 +127,7 @@ impl Case for TrieComplexity {
             min_branch_size: random.pick(&[1, 1, 2]),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: TrieConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let mut scratch = vec![TrieScratch::default(); flat.rows.len()];
-        let input = TrieInput { tokens: &flat.ids, rewards: flat.column(Column::Rewards) };
-        trie_complexity(&flat.batch(), &flat.groups(), input, &config, &mut scratch, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: TrieConfig) -> Outcome<f64> {
         let input = TrieInput { tokens: &flat.ids, rewards: flat.column(Column::Rewards) };
         Outcome::tokens([textbook::trie_complexity(tokens(flat), &flat.group_ids, input, &config)])
@@ -155,7 +155,16 @@ impl Played {
 
 pub(crate) struct DualGame;
 impl Case for DualGame {
-    const FORMULA: Formula = Formula::DualGame;
+    const NAME: &'static str = "dual_game";
+    const UNITS: [f64; 2] = [50.0, 20.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[
+        key("gamma", NOT_NEGATIVE),
+        key("lambda", NOT_NEGATIVE),
+        key("beta", NOT_NEGATIVE),
+        key("clip_low", NOT_NEGATIVE),
+        key("clip_high", NOT_NEGATIVE),
+        LOG_RATIO_BOUND,
+    ])];
     const SEQUENCES_ALONE: bool = false;
     type Config = Played;
     fn config(random: &mut Random) -> Played {
@@ -173,11 +182,12 @@ impl Case for DualGame {
         Played { config, weighing: Weighing::new(random), weighed: random.below(2) == 0, weight: Weight::new(random) }
     }
     fn run<R: Number>(flat: &Flat<R>, played: Played) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let result = played.weighing.with(flat, |aggregate| {
-            dual_game(&flat.batch(), played.input(flat), &DualGameConfig { aggregate, ..played.config }, &mut grad)
-        })?;
-        Ok(Outcome::tokens([grad]).and(numbers(result)))
+        played.weighing.with(flat, |aggregate| {
+            call_loss(Self::NAME, flat, played.config, aggregate, |column| match column {
+                "weights" => played.weighed.then(|| Array::Real(flat.column(Column::Weights).to_vec())),
+                _ => played.weight.column(flat, column),
+            })
+        })
     }
     fn naive(flat: &Flat<f64>, played: Played) -> Outcome<f64> {
         let (result, grad) = played.weighing.with(flat, |aggregate| {
@@ -189,4 +199,12 @@ impl Case for DualGame {
 
 fn numbers(result: DualGameLoss) -> [f64; 5] {
     [result.loss, result.clip_fraction, result.clip_fraction_upper, result.clip_fraction_lower, result.kl]
+}
+
+crate::case::tests! {
+    token_weights: TokenWeights,
+    advantage_jump: AdvantageJump,
+    structural_weights: StructuralWeights,
+    trie_complexity: TrieComplexity,
+    dual_game: DualGame,
 }

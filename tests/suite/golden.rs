@@ -4,6 +4,8 @@ use std::{fs, path::Path};
 
 use tokenwise_tests::golden::run;
 
+use crate::{case::Case, naive::token_loss::Topr};
+
 fn golden() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/golden"))
 }
@@ -67,7 +69,7 @@ fn a_value_may_be_written_in_more_than_one_way() {
         {"op": "aggregate", "rows": 1, "cols": 2, "inputs": {"losses": [1, 3]}, "params": {"mode": "median"}, "expect_error": "no mode"},
         {"op": "rloo", "rows": 2, "cols": 1, "groups": [12345678901, 12345678901], "inputs": {"rewards": [1, 3]},
          "params": {"norm_by_std": 1}, "expect": {"advantages": [-2, 2]}},
-        {"op": "topr", "rows": 1, "cols": 2, "inputs": {"log_probs": [-1, -1], "old_log_probs": [-1, 0], "advantages": [1, -1]},
+        {"op": "BY_SCORE", "rows": 1, "cols": 2, "inputs": {"log_probs": [-1, -1], "old_log_probs": [-1, 0], "advantages": [1, -1]},
          "params": {"aggregate": "token-sum", "clip_low": 0.2}, "expect": {"grad": [-1, 0.36787944117144233]}},
         {"op": "ppo_clip", "profile": "verl-0.9.1", "rows": 1, "cols": 1, "inputs": {"log_probs": [0], "old_log_probs": [0], "advantages": [1]},
          "expect": {"actor/pg_loss": -1, "actor/pg_clipfrac": 0, "ppo_kl": 0}},
@@ -77,10 +79,33 @@ fn a_value_may_be_written_in_more_than_one_way() {
          "expect": {"values": [0.6, 0.48]}}
     ]}"#;
     let file = std::env::temp_dir().join(format!("tokenwise-golden-{}-spellings.json", std::process::id()));
-    fs::write(&file, cases).unwrap();
+    fs::write(&file, cases.replace("BY_SCORE", Topr::NAME)).unwrap();
     let report = run(&file).unwrap();
     fs::remove_file(&file).unwrap();
     assert_eq!((report.passed(), report.failed()), (10, 0), "{report}");
+}
+
+/// Formulas without an operation of their own run by their name, with the names of their columns and settings.
+#[test]
+fn any_formula_of_the_catalogue_can_have_cases() {
+    let cases = r#"{"format": "tokenwise-golden/1", "cases": [
+        {"op": "missing_eos_penalty", "rows": 2, "inputs": {"scores": [1, 2], "ended": [1, 0]}, "params": {"penalty": 0.5},
+         "expect": {"out": [1, 1.5]}},
+        {"op": "gae_decoupled", "rows": 1, "cols": 2, "inputs": {"rewards": [0, 1], "values": [0.5, 0.5]},
+         "params": {"lambda_policy": 0.5, "lambda_value": 1}, "expect": {"advantages": [0.25, 0.5], "returns": [1, 1]}},
+        {"op": "moments", "rows": 1, "cols": 2, "inputs": {"values": [1, 3]}, "expect": {"count": 2, "mean": 2, "m2": 2}},
+        {"op": "missing_eos_penalty", "rows": 1, "inputs": {"scores": [1], "ended": [1]}, "params": {"price": 1}, "expect": {"out": [1]}},
+        {"op": "missing_eos_penalty", "rows": 1, "inputs": {"scores": [1], "ends": [1]}, "expect": {"out": [1]}},
+        {"op": "moments", "rows": 1, "inputs": {"values": [1]}, "params": {"spread": 1}, "expect": {"count": 1}}
+    ]}"#;
+    let file = std::env::temp_dir().join(format!("tokenwise-golden-{}-catalogue.json", std::process::id()));
+    fs::write(&file, cases).unwrap();
+    let report = run(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert_eq!((report.passed(), report.failed()), (3, 3), "{report}");
+    for said in ["params: unknown key \"price\"", "inputs: missing \"ended\"", "params: unknown key \"spread\""] {
+        assert!(report.to_string().contains(said), "{said}: {report}");
+    }
 }
 
 #[test]

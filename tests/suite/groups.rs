@@ -1,16 +1,15 @@
 //! Stage 4: scores against those of the same prompt.
 
 use tokenwise::{advantage::*, Groups, Moments, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Flat, Number, Random},
-    naive::{advantage::group_relative as naive_group_relative, groups as naive},
-};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Flat, Number, Random};
 
 use crate::{
     advantage::{discount, GroupRelative, SINGLETONS},
-    case::{tokens, unwritten, Case, Outcome},
+    case::{by_name, call, tokens, unwritten, Case, Outcome},
+    errors::domains::*,
     metric::SPREADS,
+    naive::{advantage::group_relative as naive_group_relative, groups as naive},
 };
 
 pub(crate) fn moments(groups: &Groups<'_>) -> Vec<Moments> {
@@ -20,7 +19,8 @@ pub(crate) fn moments(groups: &Groups<'_>) -> Vec<Moments> {
 /// GRPO divided by the deviation of the batch, which needs all of it.
 pub(crate) struct GroupRelativeOverBatch;
 impl Case for GroupRelativeOverBatch {
-    const FORMULA: Formula = Formula::GroupRelative;
+    const NAME: &'static str = "group_relative";
+    const UNITS: [f64; 2] = [3.0, 0.8];
     const SEQUENCES_ALONE: bool = false;
     type Config = GroupConfig;
     fn config(random: &mut Random) -> GroupConfig {
@@ -48,7 +48,9 @@ fn halves<R: Number>(out: &[R]) -> Outcome<R> {
 
 pub(crate) struct BestOfGroup;
 impl Case for BestOfGroup {
-    const FORMULA: Formula = Formula::BestOfGroup;
+    const NAME: &'static str = "best_of_group";
+    const UNITS: [f64; 2] = [4.0, 0.8];
+    const DOMAINS: &'static [Row] = &[any().numbers(EPSILON)];
     const SEQUENCES_ALONE: bool = true;
     type Config = BestOfGroupConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -73,7 +75,8 @@ impl Case for BestOfGroup {
 /// Its scores are divided by the deviation of all.
 pub(crate) struct BestOfGroupOverBatch;
 impl Case for BestOfGroupOverBatch {
-    const FORMULA: Formula = Formula::BestOfGroup;
+    const NAME: &'static str = "best_of_group";
+    const UNITS: [f64; 2] = [4.0, 0.8];
     const SEQUENCES_ALONE: bool = false;
     type Config = BestOfGroupConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -89,20 +92,15 @@ impl Case for BestOfGroupOverBatch {
 
 pub(crate) struct LengthWeightedBaseline;
 impl Case for LengthWeightedBaseline {
-    const FORMULA: Formula = Formula::LengthWeightedBaseline;
+    const NAME: &'static str = "length_weighted_baseline";
+    const UNITS: [f64; 2] = [0.0, 0.8];
     const SEQUENCES_ALONE: bool = true;
-    type Config = Singleton;
-    fn config(random: &mut Random) -> Singleton {
-        random.pick(&SINGLETONS)
+    type Config = LengthWeightedConfig;
+    fn config(random: &mut Random) -> LengthWeightedConfig {
+        LengthWeightedConfig { singleton: random.pick(&SINGLETONS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, singleton: Singleton) -> Result<Outcome<R>> {
-        let groups = flat.groups();
-        let (mut scratch, mut out) = (vec![WeightedSum::default(); groups.count()], unwritten(flat.rows.len()));
-        let config = LengthWeightedConfig { singleton };
-        length_weighted_baseline(&flat.batch(), &groups, &flat.outcomes, &config, &mut scratch, &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
-    fn naive(flat: &Flat<f64>, singleton: Singleton) -> Outcome<f64> {
+    by_name!("scores": |flat: &Flat<R>| Array::Real(outcomes(flat)));
+    fn naive(flat: &Flat<f64>, LengthWeightedConfig { singleton }: LengthWeightedConfig) -> Outcome<f64> {
         let out = naive::length_weighted_baseline(tokens(flat), &flat.group_ids, &flat.outcomes, singleton);
         Outcome::sequences([out])
     }
@@ -115,22 +113,19 @@ fn successes<R: Number>(flat: &Flat<R>) -> Vec<R> {
 }
 
 macro_rules! of_scores {
-    ($case:ident, $function:ident, $scores:expr, $alone:literal, $config:ty, $random:expr) => {
+    ($case:ident, $function:ident, $units:expr, $domains:expr, $scores:expr, $alone:literal, $config:ty, $random:expr) => {
         pub(crate) struct $case;
         impl Case for $case {
-            const FORMULA: Formula = Formula::$case;
+            const NAME: &'static str = stringify!($function);
+            const UNITS: [f64; 2] = $units;
+            const DOMAINS: &'static [Row] = $domains;
             const SEQUENCES_ALONE: bool = $alone;
             type Config = $config;
             fn config(random: &mut Random) -> Self::Config {
                 let config: fn(&mut Random) -> Self::Config = $random;
                 config(random)
             }
-            fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-                let groups = flat.groups();
-                let (scores, mut scratch, mut out) = ($scores(flat), moments(&groups), unwritten(flat.rows.len()));
-                $function(&groups, &scores, &config, &mut scratch, &mut out)?;
-                Ok(Outcome::sequences([out]))
-            }
+            by_name!("scores": |flat: &Flat<R>| Array::Real($scores(flat)));
             fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
                 Outcome::sequences([naive::$function(&flat.group_ids, &$scores(flat), &config)])
             }
@@ -142,26 +137,51 @@ fn outcomes<R: Number>(flat: &Flat<R>) -> Vec<R> {
     flat.outcomes.clone()
 }
 
-of_scores!(GpgAdvantage, gpg_advantage, successes, false, GpgConfig, |random| GpgConfig {
-    norm: random.pick(&[1.0, 4.0]),
-    singleton: random.pick(&SINGLETONS),
-    factor: random.pick(&[FactorPrecision::Exact, FactorPrecision::Single]),
-});
-of_scores!(LeaveOneOutScaled, leave_one_out_scaled, outcomes, true, LeaveOneOutScaledConfig, |random| {
-    LeaveOneOutScaledConfig { epsilon: random.pick(&[1e-6, 1e-2]) }
-});
-of_scores!(MaxRl, max_rl, successes, true, MaxRlConfig, |random| MaxRlConfig {
+of_scores!(
+    GpgAdvantage,
+    gpg_advantage,
+    [2.0, 0.8],
+    &[any().numbers(&[key("norm", POSITIVE)])],
+    successes,
+    false,
+    GpgConfig,
+    |random| GpgConfig {
+        norm: random.pick(&[1.0, 4.0]),
+        singleton: random.pick(&SINGLETONS),
+        factor: random.pick(&[FactorPrecision::Exact, FactorPrecision::Single]),
+    }
+);
+of_scores!(
+    LeaveOneOutScaled,
+    leave_one_out_scaled,
+    [2000.0, 0.8],
+    &[any().numbers(EPSILON)],
+    outcomes,
+    true,
+    LeaveOneOutScaledConfig,
+    |random| { LeaveOneOutScaledConfig { epsilon: random.pick(&[1e-6, 1e-2]) } }
+);
+of_scores!(MaxRl, max_rl, [4.0, 0.8], &[any().numbers(EPSILON)], successes, true, MaxRlConfig, |random| MaxRlConfig {
     divisor: random.pick(&[MeanDivisor::PlusEpsilon, MeanDivisor::IfPositive]),
     epsilon: random.pick(&[1e-6, 1e-2]),
     singleton: random.pick(&SINGLETONS),
 });
-of_scores!(NormalizeScores, normalize_scores, outcomes, false, NormalizeConfig, |random| NormalizeConfig {
-    mean: random.pick(&[Level::Batch, Level::Group, Level::Off]),
-    own: random.pick(&[Own::Included, Own::LeftOut]),
-    deviation: random.pick(&[Level::Batch, Level::Group, Level::Off]),
-    spread: random.pick(&SPREADS),
-    epsilon: random.pick(&[1e-5, 1e-2]),
-});
+of_scores!(
+    NormalizeScores,
+    normalize_scores,
+    [3.0, 0.8],
+    &[any().numbers(EPSILON)],
+    outcomes,
+    false,
+    NormalizeConfig,
+    |random| NormalizeConfig {
+        mean: random.pick(&[Level::Batch, Level::Group, Level::Off]),
+        own: random.pick(&[Own::Included, Own::LeftOut]),
+        deviation: random.pick(&[Level::Batch, Level::Group, Level::Off]),
+        spread: random.pick(&SPREADS),
+        epsilon: random.pick(&[1e-5, 1e-2]),
+    }
+);
 
 pub(crate) const WEIGHTS: [f64; 3] = [1.0, 0.5, -2.0];
 
@@ -177,18 +197,20 @@ pub(crate) fn sources<R: Number>(flat: &Flat<R>, count: usize) -> Vec<Vec<R>> {
 
 pub(crate) struct DecoupledScores;
 impl Case for DecoupledScores {
-    const FORMULA: Formula = Formula::DecoupledScores;
+    const NAME: &'static str = "decoupled_scores";
+    const UNITS: [f64; 2] = [6.0, 3.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(EPSILON)];
     const SEQUENCES_ALONE: bool = true;
     type Config = (usize, GroupConfig);
     fn config(random: &mut Random) -> Self::Config {
         (random.below(4), GroupRelative::config(random))
     }
     fn run<R: Number>(flat: &Flat<R>, (count, config): Self::Config) -> Result<Outcome<R>> {
-        let groups = flat.groups();
-        let (mut scratch, mut out) = (moments(&groups), unwritten(flat.rows.len()));
-        let input = GdpoInput { sources: &sources(flat, count).concat(), weights: &WEIGHTS[..count] };
-        decoupled_scores(&groups, input, &config, &mut scratch, &mut out)?;
-        Ok(Outcome::sequences([out]))
+        call(Self::NAME, flat, config, |name| match name {
+            "sources" => Some(Array::Real(sources(flat, count).concat())),
+            "weights" => Some(Array::Double(WEIGHTS[..count].to_vec())),
+            _ => None,
+        })
     }
     fn naive(flat: &Flat<f64>, (count, config): Self::Config) -> Outcome<f64> {
         let out = naive::decoupled_scores(&flat.group_ids, &sources(flat, count), &WEIGHTS[..count], &config);
@@ -198,7 +220,8 @@ impl Case for DecoupledScores {
 
 pub(crate) struct RoleBaselineCase;
 impl Case for RoleBaselineCase {
-    const FORMULA: Formula = Formula::RoleBaseline;
+    const NAME: &'static str = "role_baseline";
+    const UNITS: [f64; 2] = [2.0, 0.8];
     const SEQUENCES_ALONE: bool = true;
     type Config = f64;
     fn config(random: &mut Random) -> f64 {
@@ -207,7 +230,7 @@ impl Case for RoleBaselineCase {
     fn run<R: Number>(flat: &Flat<R>, decay: f64) -> Result<Outcome<R>> {
         let mut baselines = vec![RoleBaseline::new(decay)?; flat.groups().count()];
         let mut out = unwritten(flat.rows.len());
-        role_baseline(&flat.group_ids, &flat.outcomes, &mut baselines, &mut out)?;
+        role_baseline(RoleInput { roles: &flat.group_ids, scores: &flat.outcomes }, &mut baselines, &mut out)?;
         Ok(Outcome::sequences([out]).and(baselines.iter().map(RoleBaseline::baseline).collect::<Vec<f64>>()))
     }
     fn naive(flat: &Flat<f64>, decay: f64) -> Outcome<f64> {
@@ -215,4 +238,17 @@ impl Case for RoleBaselineCase {
         let (out, baselines) = naive::role_baseline(&flat.group_ids, &flat.outcomes, decay, roles);
         Outcome::sequences([out]).and(baselines)
     }
+}
+
+crate::case::tests! {
+    group_relative_over_batch: GroupRelativeOverBatch,
+    best_of_group: BestOfGroup,
+    best_of_group_over_batch: BestOfGroupOverBatch,
+    length_weighted_baseline: LengthWeightedBaseline,
+    gpg_advantage: GpgAdvantage,
+    leave_one_out_scaled: LeaveOneOutScaled,
+    max_rl: MaxRl,
+    normalize_scores: NormalizeScores,
+    decoupled_scores: DecoupledScores,
+    role_baseline: RoleBaselineCase,
 }

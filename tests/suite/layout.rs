@@ -3,11 +3,9 @@
 use std::ops::Range;
 
 use tokenwise::{shift, Layout, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive,
-};
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
+
+use crate::naive;
 
 use crate::case::{unwritten, Case, Outcome};
 
@@ -31,7 +29,8 @@ fn raw<R: Number>(flat: &Flat<R>, prompt: usize) -> (Vec<u32>, Vec<Range<usize>>
 }
 
 impl Case for Shift {
-    const FORMULA: Formula = Formula::Shift;
+    const NAME: &'static str = "shift";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = true;
     const DROPPED_GET_ZERO: bool = false;
     type Config = usize;
@@ -48,4 +47,8 @@ impl Case for Shift {
         let (_, rows, raw) = raw(flat, prompt);
         Outcome::tokens([naive::shift(&flat.rows, &rows, &raw, flat.vocab, flat.tokens() * flat.vocab)])
     }
+}
+
+crate::case::tests! {
+    shift: Shift,
 }

@@ -1,14 +1,14 @@
 //! Stage 5: losses and their gradients.
 
+use serde::Serialize;
 use tokenwise::{loss::*, Divisor, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::{self, loss as textbook},
-};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
-    case::{tokens, unwritten, Case, Outcome},
+    case::{call, tokens, Case, Outcome},
+    errors::domains::*,
+    naive,
     reward::DIVISORS,
 };
 
@@ -86,30 +86,147 @@ pub(crate) fn value_input<R: Number>(flat: &Flat<R>) -> ValueLossInput<'_, R> {
     }
 }
 
+/// A config without its aggregation, the aggregation, and whether there are rollout weights.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice<C> {
+    pub(crate) config: C,
+    pub(crate) weighing: Weighing,
+    pub(crate) weighed: bool,
+}
+
+impl<C: Copy + Serialize> Choice<C> {
+    pub(crate) fn new(random: &mut Random, config: C) -> Self {
+        Self { config, weighing: Weighing::new(random), weighed: random.below(2) == 0 }
+    }
+
+    /// Calls a loss by its name. `special` gives columns that are not the usual ones.
+    pub(crate) fn call<R: Number>(
+        &self,
+        name: &str,
+        flat: &Flat<R>,
+        special: impl Fn(&str) -> Option<Array<R>>,
+    ) -> Result<Outcome<R>> {
+        self.weighing.with(flat, |aggregate| {
+            call_loss(name, flat, self.config, aggregate, |column| match column {
+                "weights" => self.weighed.then(|| Array::Real(flat.column(Column::Weights).to_vec())),
+                _ => special(column),
+            })
+        })
+    }
+}
+
+/// Calls a loss by its name with an aggregation, whose prompts are columns of the call.
+pub(crate) fn call_loss<R: Number>(
+    name: &str,
+    flat: &Flat<R>,
+    config: impl Serialize,
+    aggregate: Aggregate<'_>,
+    special: impl Fn(&str) -> Option<Array<R>>,
+) -> Result<Outcome<R>> {
+    let mut config = serde_json::to_value(config).unwrap();
+    let settings = serde_json::to_value(aggregate).unwrap();
+    match config.as_object_mut() {
+        Some(config) => drop(config.insert("aggregate".into(), settings)),
+        // the aggregation is all of the config
+        None => config = settings,
+    }
+    call(name, flat, config, |column| match (column, aggregate.mode) {
+        ("group_tokens", AggregateMode::PromptMean { tokens, .. }) => Some(Array::Count(tokens.to_vec())),
+        _ => special(column),
+    })
+}
+
+/// What a loss returns, as numbers.
+pub(crate) trait Numbers {
+    fn numbers(self) -> Vec<f64>;
+}
+
+impl Numbers for f64 {
+    fn numbers(self) -> Vec<f64> {
+        vec![self]
+    }
+}
+
+impl Numbers for PolicyLoss {
+    fn numbers(self) -> Vec<f64> {
+        vec![self.loss, self.clip_fraction, self.clip_fraction_lower, self.kl]
+    }
+}
+
+impl Numbers for VespoLoss {
+    fn numbers(self) -> Vec<f64> {
+        vec![self.loss, self.phi_mean]
+    }
+}
+
+/// The cases of policy losses whose config has an aggregation: how far they may be off, their domains, a random config and
+/// the textbook.
+macro_rules! losses {
+    ($($case:ident: $name:ident $units:expr, $domains:expr, $config:ident, $random:expr, $textbook:expr;)*) => {$(
+        pub(crate) struct $case;
+        impl Case for $case {
+            const NAME: &'static str = stringify!($name);
+            const UNITS: [f64; 2] = $units;
+            const DOMAINS: &'static [Row] = $domains;
+            const SEQUENCES_ALONE: bool = false;
+            type Config = Choice<$config<'static>>;
+            fn config(random: &mut Random) -> Self::Config {
+                let make: fn(&mut Random) -> $config<'static> = $random;
+                let config = make(random);
+                Choice::new(random, config)
+            }
+            fn run<R: Number>(flat: &Flat<R>, choice: Self::Config) -> tokenwise::Result<Outcome<R>> {
+                choice.call(Self::NAME, flat, |_| None)
+            }
+            fn naive(flat: &Flat<f64>, Choice { config, weighing, weighed }: Self::Config) -> Outcome<f64> {
+                let (result, grad) = weighing.with(flat, |aggregate| {
+                    let config = $config { aggregate, ..config };
+                    crate::loss::textbook(flat, weighed_input(flat, weighed), &config, $textbook)
+                });
+                Outcome::tokens([grad]).and(result.numbers())
+            }
+        }
+    )*};
+}
+pub(crate) use losses;
+
+/// Applies a textbook version: names the types that a closure would otherwise have to.
+pub(crate) fn textbook<C, N>(
+    flat: &Flat<f64>,
+    input: PolicyLossInput<'_, f64>,
+    config: &C,
+    textbook: impl Fn(&Flat<f64>, PolicyLossInput<'_, f64>, &C) -> (N, Vec<f64>),
+) -> (N, Vec<f64>) {
+    textbook(flat, input, config)
+}
+
 pub(crate) struct AggregateLoss;
 impl Case for AggregateLoss {
-    const FORMULA: Formula = Formula::Aggregate;
+    const NAME: &'static str = "aggregate";
+    const UNITS: [f64; 2] = [6.0, 0.2];
+    const DOMAINS: &'static [Row] = &[needs_one()];
     const SEQUENCES_ALONE: bool = false;
     type Config = Weighing;
     fn config(random: &mut Random) -> Weighing {
         Weighing::new(random)
     }
     fn run<R: Number>(flat: &Flat<R>, weighing: Weighing) -> Result<Outcome<R>> {
-        let mut weights = unwritten(flat.tokens());
-        let losses = flat.column(Column::Advantages);
-        let loss = weighing.with(flat, |config| aggregate(&flat.batch(), losses, &config, &mut weights))?;
-        Ok(Outcome::tokens([weights]).and([loss]))
+        let losses = || Some(Array::Real(flat.column(Column::Advantages).to_vec()));
+        weighing.with(flat, |config| {
+            call_loss(Self::NAME, flat, (), config, |column| losses().filter(|_| column == "losses"))
+        })
     }
     fn naive(flat: &Flat<f64>, weighing: Weighing) -> Outcome<f64> {
         let losses = flat.column(Column::Advantages);
-        let (loss, weights) = weighing.with(flat, |config| textbook::aggregate(tokens(flat), losses, &config));
+        let (loss, weights) = weighing.with(flat, |config| naive::loss::aggregate(tokens(flat), losses, &config));
         Outcome::tokens([weights]).and([loss])
     }
 }
 
 pub(crate) struct GroupTokens;
 impl Case for GroupTokens {
-    const FORMULA: Formula = Formula::GroupTokens;
+    const NAME: &'static str = "group_tokens";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = false;
     type Config = ();
     fn config(_: &mut Random) {}
@@ -120,49 +237,42 @@ impl Case for GroupTokens {
         Ok(Outcome::numbers(out.iter().map(|&n| n as f64).collect::<Vec<_>>()))
     }
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
-        Outcome::numbers(textbook::group_tokens(tokens(flat), &flat.groups()))
+        Outcome::numbers(naive::loss::group_tokens(tokens(flat), &flat.groups()))
     }
 }
 
 pub(crate) struct Surrogate;
 impl Case for Surrogate {
-    const FORMULA: Formula = Formula::Surrogate;
+    const NAME: &'static str = "surrogate";
+    const UNITS: [f64; 2] = [10.0, 8.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[LOG_RATIO_BOUND])];
     const SEQUENCES_ALONE: bool = false;
-    type Config = (Weighing, Option<f64>, bool);
+    type Config = Choice<SurrogateConfig<'static>>;
     fn config(random: &mut Random) -> Self::Config {
-        (Weighing::new(random), random.pick(&[None, Some(0.5), Some(20.0)]), random.below(2) == 0)
+        let (weighing, log_ratio_bound) = (Weighing::new(random), random.pick(&[None, Some(0.5), Some(20.0)]));
+        let config = SurrogateConfig { log_ratio_bound, ..Default::default() };
+        Choice { config, weighing, weighed: random.below(2) == 0 }
     }
-    fn run<R: Number>(flat: &Flat<R>, (weighing, log_ratio_bound, weighed): Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let loss = weighing.with(flat, |aggregate| {
-            let config = SurrogateConfig { log_ratio_bound, aggregate };
-            surrogate(&flat.batch(), weighed_input(flat, weighed), &config, &mut grad)
-        })?;
-        Ok(Outcome::tokens([grad]).and([loss]))
+    fn run<R: Number>(flat: &Flat<R>, choice: Self::Config) -> Result<Outcome<R>> {
+        choice.call(Self::NAME, flat, |_| None)
     }
-    fn naive(flat: &Flat<f64>, (weighing, log_ratio_bound, weighed): Self::Config) -> Outcome<f64> {
+    fn naive(flat: &Flat<f64>, Choice { config, weighing, weighed }: Self::Config) -> Outcome<f64> {
         let (loss, grad) = weighing.with(flat, |aggregate| {
-            let config = SurrogateConfig { log_ratio_bound, aggregate };
-            textbook::surrogate(tokens(flat), weighed_input(flat, weighed), &config)
+            let config = SurrogateConfig { aggregate, ..config };
+            naive::loss::surrogate(tokens(flat), weighed_input(flat, weighed), &config)
         });
         Outcome::tokens([grad]).and([loss])
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PpoChoice {
-    pub(crate) weighing: Weighing,
-    pub(crate) config: PpoConfig<'static>,
-    pub(crate) weighed: bool,
-}
-
-pub(crate) struct PpoClip;
-impl Case for PpoClip {
-    const FORMULA: Formula = Formula::PpoClip;
-    const SEQUENCES_ALONE: bool = false;
-    type Config = PpoChoice;
-    fn config(random: &mut Random) -> PpoChoice {
-        let config = PpoConfig {
+losses! {
+    PpoClip: ppo_clip [20.0, 4.0], &[needs_one().numbers(&[
+        key("clip_low", NOT_NEGATIVE),
+        key("clip_high", NOT_NEGATIVE),
+        inside("dual_clip.negative_only", "dual_clip", ABOVE_1),
+        LOG_RATIO_BOUND,
+    ])], PpoConfig,
+        |random| PpoConfig {
             clip_low: random.pick(&[0.25, 0.0625, 1.0]),
             clip_high: random.pick(&[0.25, 0.3125, 0.0]),
             dual_clip: dual_clip(random),
@@ -170,25 +280,13 @@ impl Case for PpoClip {
             divisor: random.pick(&DIVISORS),
             reported_kl: random.pick(&[ReportedKl::Bounded, ReportedKl::Unbounded]),
             aggregate: Aggregate::default(),
+        },
+        |flat, input, config| {
+            let (mut result, grad) = naive::loss::ppo_clip(tokens(flat), input, config);
+            [result.clip_fraction, result.clip_fraction_lower, result.kl] =
+                none_if_empty(flat, [result.clip_fraction, result.clip_fraction_lower, result.kl]);
+            (result, grad)
         };
-        PpoChoice { weighing: Weighing::new(random), config, weighed: random.below(2) == 0 }
-    }
-    fn run<R: Number>(flat: &Flat<R>, PpoChoice { weighing, config, weighed }: PpoChoice) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let result = weighing.with(flat, |aggregate| {
-            ppo_clip(&flat.batch(), weighed_input(flat, weighed), &PpoConfig { aggregate, ..config }, &mut grad)
-        })?;
-        let numbers = [result.loss, result.clip_fraction, result.clip_fraction_lower, result.kl];
-        Ok(Outcome::tokens([grad]).and(numbers))
-    }
-    fn naive(flat: &Flat<f64>, PpoChoice { weighing, config, weighed }: PpoChoice) -> Outcome<f64> {
-        let (result, grad) = weighing.with(flat, |aggregate| {
-            let config = PpoConfig { aggregate, ..config };
-            textbook::ppo_clip(tokens(flat), weighed_input(flat, weighed), &config)
-        });
-        let metrics = [result.clip_fraction, result.clip_fraction_lower, result.kl];
-        Outcome::tokens([grad]).and([[result.loss].as_slice(), &none_if_empty(flat, metrics)].concat())
-    }
 }
 
 /// The metrics of a batch without kept tokens are 0.
@@ -203,7 +301,9 @@ fn none_if_empty<const N: usize>(flat: &Flat<f64>, metrics: [f64; N]) -> [f64; N
 
 pub(crate) struct ValueLoss;
 impl Case for ValueLoss {
-    const FORMULA: Formula = Formula::ValueLoss;
+    const NAME: &'static str = "value_loss";
+    const UNITS: [f64; 2] = [3.0, 2.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("clip", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, ValueConfig<'static>);
     fn config(random: &mut Random) -> Self::Config {
@@ -216,16 +316,12 @@ impl Case for ValueLoss {
         (Weighing::new(random), config)
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config): Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let result = weighing.with(flat, |aggregate| {
-            value_loss(&flat.batch(), value_input(flat), &ValueConfig { aggregate, ..config }, &mut grad)
-        })?;
-        Ok(Outcome::tokens([grad]).and([result.loss, result.clip_fraction]))
+        weighing.with(flat, |aggregate| call_loss(Self::NAME, flat, config, aggregate, |_| None))
     }
     fn naive(flat: &Flat<f64>, (weighing, config): Self::Config) -> Outcome<f64> {
         let ValueLossInput { predictions, values, returns } = value_input(flat);
         let (result, grad) = weighing.with(flat, |aggregate| {
-            textbook::value_loss(tokens(flat), predictions, values, returns, &ValueConfig { aggregate, ..config })
+            naive::loss::value_loss(tokens(flat), predictions, values, returns, &ValueConfig { aggregate, ..config })
         });
         let [fraction] = none_if_empty(flat, [result.clip_fraction]);
         Outcome::tokens([grad]).and([result.loss, fraction])
@@ -234,24 +330,34 @@ impl Case for ValueLoss {
 
 pub(crate) struct EntropyBonus;
 impl Case for EntropyBonus {
-    const FORMULA: Formula = Formula::EntropyBonus;
+    const NAME: &'static str = "entropy_bonus";
+    const UNITS: [f64; 2] = [6.0, 0.1];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("coefficient", FINITE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, f64);
     fn config(random: &mut Random) -> Self::Config {
         (Weighing::new(random), random.pick(&[0.0, 0.01, -0.5]))
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, coefficient): Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let loss = weighing.with(flat, |aggregate| {
-            let config = EntropyBonusConfig { coefficient, aggregate };
-            entropy_bonus(&flat.batch(), flat.column(Column::Weights), &config, &mut grad)
-        })?;
-        Ok(Outcome::tokens([grad]).and([loss]))
+        let config = EntropyBonusConfig { coefficient, ..Default::default() };
+        let entropy = || Some(Array::Real(flat.column(Column::Weights).to_vec()));
+        weighing.with(flat, |aggregate| {
+            call_loss(Self::NAME, flat, config, aggregate, |column| entropy().filter(|_| column == "entropy"))
+        })
     }
     fn naive(flat: &Flat<f64>, (weighing, coefficient): Self::Config) -> Outcome<f64> {
         let entropy = flat.column(Column::Weights);
         let (loss, grad) =
-            weighing.with(flat, |config| textbook::entropy_bonus(tokens(flat), entropy, coefficient, &config));
+            weighing.with(flat, |config| naive::loss::entropy_bonus(tokens(flat), entropy, coefficient, &config));
         Outcome::tokens([grad]).and([loss])
     }
+}
+
+crate::case::tests! {
+    aggregate: AggregateLoss,
+    group_tokens: GroupTokens,
+    surrogate: Surrogate,
+    ppo_clip: PpoClip,
+    value_loss: ValueLoss,
+    entropy_bonus: EntropyBonus,
 }

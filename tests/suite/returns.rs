@@ -1,15 +1,14 @@
 //! Stage 4: returns and advantages with a critic.
 
-use tokenwise::{advantage::*, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::returns as naive,
-};
+use tokenwise::advantage::*;
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
     advantage::{discount, ACROSS},
-    case::{tokens, unwritten, Case, Outcome},
+    case::{by_name, tokens, Case, Outcome},
+    errors::domains::*,
+    naive::returns as naive,
 };
 
 pub(crate) fn td_input<R: Number>(flat: &Flat<R>) -> TdInput<'_, R> {
@@ -18,17 +17,15 @@ pub(crate) fn td_input<R: Number>(flat: &Flat<R>) -> TdInput<'_, R> {
 
 pub(crate) struct TdLambda;
 impl Case for TdLambda {
-    const FORMULA: Formula = Formula::TdLambda;
+    const NAME: &'static str = "td_lambda";
+    const UNITS: [f64; 2] = [40.0, 10.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(GAMMA_LAMBDA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = TdLambdaConfig;
     fn config(random: &mut Random) -> Self::Config {
         TdLambdaConfig { gamma: discount(random), lambda: discount(random), across: random.pick(&ACROSS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        td_lambda(&flat.batch(), td_input(flat), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         Outcome::tokens([naive::td_lambda(tokens(flat), td_input(flat), &config)])
     }
@@ -36,18 +33,16 @@ impl Case for TdLambda {
 
 pub(crate) struct NStepReturns;
 impl Case for NStepReturns {
-    const FORMULA: Formula = Formula::NStepReturns;
+    const NAME: &'static str = "n_step_returns";
+    const UNITS: [f64; 2] = [10.0, 8.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("n", AT_LEAST_1), key("gamma", UNIT), key("lambda", UNIT)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = NStepConfig;
     fn config(random: &mut Random) -> Self::Config {
-        let n = random.pick(&[1, 2, 3, 7, 16, usize::MAX]);
+        let n = random.pick(&[1, 2, 3, 7, 16, 1 << 31]);
         NStepConfig { n, gamma: discount(random), lambda: discount(random), across: random.pick(&ACROSS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        n_step_returns(&flat.batch(), td_input(flat), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         Outcome::tokens([naive::n_step_returns(tokens(flat), td_input(flat), &config)])
     }
@@ -55,15 +50,12 @@ impl Case for NStepReturns {
 
 pub(crate) struct Upgo;
 impl Case for Upgo {
-    const FORMULA: Formula = Formula::Upgo;
+    const NAME: &'static str = "upgo";
+    const UNITS: [f64; 2] = [3.0, 3.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        upgo(&flat.batch(), td_input(flat), &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::tokens([naive::upgo(tokens(flat), td_input(flat))])
     }
@@ -71,7 +63,16 @@ impl Case for Upgo {
 
 pub(crate) struct GaeDecoupled;
 impl Case for GaeDecoupled {
-    const FORMULA: Formula = Formula::GaeDecoupled;
+    const NAME: &'static str = "gae_decoupled";
+    const UNITS: [f64; 2] = [60.0, 80.0];
+    const DOMAINS: &'static [Row] = &[
+        any().numbers(&[key("gamma", UNIT), key("lambda_value", UNIT), key("lambda_policy", UNIT)]),
+        any().numbers(&[
+            key("gamma", UNIT),
+            key("lambda_value", UNIT),
+            inside("lambda_policy.alpha", "alpha", POSITIVE),
+        ]),
+    ];
     const SEQUENCES_ALONE: bool = true;
     type Config = GaeDecoupledConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -80,13 +81,7 @@ impl Case for GaeDecoupled {
         let (gamma, lambda_value) = (discount(random), discount(random));
         GaeDecoupledConfig { gamma, lambda_value, lambda_policy, across: random.pick(&ACROSS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let (mut advantages, mut returns) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-        let TdInput { rewards, values, bootstrap } = td_input(flat);
-        let output = GaeOutput { advantages: &mut advantages, returns: &mut returns };
-        gae_decoupled(&flat.batch(), GaeInput { rewards, values, bootstrap }, &config, output)?;
-        Ok(Outcome::tokens([advantages, returns]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         let (advantages, returns) = naive::gae_decoupled(tokens(flat), td_input(flat), &config);
         Outcome::tokens([advantages, returns])
@@ -103,7 +98,16 @@ pub(crate) fn vtrace_input<R: Number>(flat: &Flat<R>) -> VtraceInput<'_, R> {
 
 pub(crate) struct Vtrace;
 impl Case for Vtrace {
-    const FORMULA: Formula = Formula::Vtrace;
+    const NAME: &'static str = "vtrace";
+    const UNITS: [f64; 2] = [30.0, 15.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[
+        key("gamma", UNIT),
+        key("lambda", UNIT),
+        key("alpha", UNIT),
+        key("rho_bar", CAP),
+        key("c_bar", CAP),
+        key("rho_bar_pg", CAP),
+    ])];
     const SEQUENCES_ALONE: bool = true;
     type Config = VtraceConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -116,12 +120,7 @@ impl Case for Vtrace {
             alpha: random.pick(&[1.0, 1.0, 0.75, 0.0]),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let (mut targets, mut advantages) = (unwritten(flat.tokens()), unwritten(flat.tokens()));
-        let output = VtraceOutput { targets: &mut targets, advantages: &mut advantages };
-        vtrace(&flat.batch(), vtrace_input(flat), &config, output)?;
-        Ok(Outcome::tokens([targets, advantages]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         let (targets, advantages) = naive::vtrace(tokens(flat), vtrace_input(flat), &config);
         Outcome::tokens([targets, advantages])
@@ -135,7 +134,10 @@ fn ratios<R: Number>(flat: &Flat<R>) -> Vec<R> {
 
 pub(crate) struct PufferAdvantage;
 impl Case for PufferAdvantage {
-    const FORMULA: Formula = Formula::PufferAdvantage;
+    const NAME: &'static str = "puffer_advantage";
+    const UNITS: [f64; 2] = [15.0, 10.0];
+    const DOMAINS: &'static [Row] =
+        &[any().numbers(&[key("gamma", UNIT), key("lambda", UNIT), key("rho_bar", CAP), key("c_bar", CAP)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = PufferConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -148,13 +150,7 @@ impl Case for PufferAdvantage {
             variant: random.pick(&[PufferVariant::V3, PufferVariant::V4]),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let (ratios, mut out) = (ratios(flat), unwritten(flat.tokens()));
-        let TdInput { rewards, values, bootstrap } = td_input(flat);
-        let input = PufferInput { rewards, values, bootstrap, ratios: &ratios };
-        puffer_advantage(&flat.batch(), input, &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!("ratios": |flat: &Flat<R>| Array::Real(ratios(flat)));
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         let ratios = ratios(flat);
         let TdInput { rewards, values, bootstrap } = td_input(flat);
@@ -177,7 +173,9 @@ fn retrace_input<R: Number>(flat: &Flat<R>) -> RetraceInput<'_, R> {
 
 pub(crate) struct Retrace;
 impl Case for Retrace {
-    const FORMULA: Formula = Formula::Retrace;
+    const NAME: &'static str = "retrace";
+    const UNITS: [f64; 2] = [50.0, 20.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(GAMMA_LAMBDA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = RetraceConfig;
     fn config(random: &mut Random) -> Self::Config {
@@ -185,12 +183,18 @@ impl Case for Retrace {
         let coefficient = random.pick(&[Importance, Lambda, TreeBackup, Retrace]);
         RetraceConfig { gamma: discount(random), lambda: discount(random), coefficient }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: Self::Config) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        retrace(&flat.batch(), retrace_input(flat), &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: Self::Config) -> Outcome<f64> {
         Outcome::tokens([naive::retrace(tokens(flat), retrace_input(flat), &config)])
     }
+}
+
+crate::case::tests! {
+    td_lambda: TdLambda,
+    n_step_returns: NStepReturns,
+    upgo: Upgo,
+    vtrace: Vtrace,
+    puffer_advantage: PufferAdvantage,
+    retrace: Retrace,
+    gae_decoupled: GaeDecoupled,
 }

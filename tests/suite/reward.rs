@@ -1,30 +1,34 @@
 //! Stage 3: token rewards.
 
-use tokenwise::{reward::*, Divisor, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::reward as naive,
-};
+use tokenwise::{reward::*, Divisor};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
-    case::{tokens, unwritten, Case, Outcome},
+    case::{by_name, tokens, Case, Outcome},
     divergence::kl_config,
+    errors::domains::*,
+    naive::reward as naive,
 };
 
 pub(crate) const DIVISORS: [Divisor; 2] = [Divisor::Count, Divisor::CountPlusEpsilon];
 
+fn token_scores<R: Number>(flat: &Flat<R>) -> Array<R> {
+    Array::Real(flat.column(Column::Rewards).to_vec())
+}
+
+fn lengths<R: Number>(flat: &Flat<R>) -> Vec<u32> {
+    flat.lengths.clone()
+}
+
 pub(crate) struct PlaceScores;
 impl Case for PlaceScores {
-    const FORMULA: Formula = Formula::PlaceScores;
+    const NAME: &'static str = "place_scores";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        place_scores(&flat.batch(), &flat.scores, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::tokens([naive::place_scores(tokens(flat), &flat.scores)])
     }
@@ -32,19 +36,16 @@ impl Case for PlaceScores {
 
 pub(crate) struct ShapeRewards;
 impl Case for ShapeRewards {
-    const FORMULA: Formula = Formula::ShapeRewards;
+    const NAME: &'static str = "shape_rewards";
+    const UNITS: [f64; 2] = [0.0, 0.8];
+    const DOMAINS: &'static [Row] = &[any().numbers(BETA)];
     const SEQUENCES_ALONE: bool = true;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        random.pick(&[0.0, 0.125, -0.5, 1e-3])
+    type Config = ShapeConfig;
+    fn config(random: &mut Random) -> ShapeConfig {
+        ShapeConfig { beta: random.pick(&[0.0, 0.125, -0.5, 1e-3]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, beta: f64) -> Result<Outcome<R>> {
-        let mut rewards = unwritten(flat.tokens());
-        let input = ShapeInput { scores: flat.column(Column::Rewards), kl: flat.column(Column::Kl) };
-        shape_rewards(&flat.batch(), input, beta, &mut rewards)?;
-        Ok(Outcome::tokens([rewards]))
-    }
-    fn naive(flat: &Flat<f64>, beta: f64) -> Outcome<f64> {
+    by_name!("scores": token_scores);
+    fn naive(flat: &Flat<f64>, ShapeConfig { beta }: ShapeConfig) -> Outcome<f64> {
         let (scores, kl) = (flat.column(Column::Rewards), flat.column(Column::Kl));
         Outcome::tokens([naive::shape_rewards(tokens(flat), scores, kl, beta)])
     }
@@ -52,23 +53,16 @@ impl Case for ShapeRewards {
 
 pub(crate) struct KlInReward;
 impl Case for KlInReward {
-    const FORMULA: Formula = Formula::KlInReward;
+    const NAME: &'static str = "kl_in_reward";
+    const UNITS: [f64; 2] = [0.8, 0.8];
+    const DOMAINS: &'static [Row] = &[any().numbers(BETA)];
     const SEQUENCES_ALONE: bool = true;
     type Config = KlRewardConfig;
     fn config(random: &mut Random) -> KlRewardConfig {
         let beta = random.pick(&[0.0, 0.125, 1e-3]);
         KlRewardConfig { beta, kl: kl_config(random), divisor: random.pick(&DIVISORS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: KlRewardConfig) -> Result<Outcome<R>> {
-        let mut rewards = unwritten(flat.tokens());
-        let input = KlInRewardInput {
-            scores: flat.column(Column::Rewards),
-            old_log_probs: flat.column(Column::OldLogProbs),
-            ref_log_probs: flat.column(Column::RefLogProbs),
-        };
-        let mean_kl = kl_in_reward(&flat.batch(), input, &config, &mut rewards)?;
-        Ok(Outcome::tokens([rewards]).and([mean_kl]))
-    }
+    by_name!("scores": token_scores);
     fn naive(flat: &Flat<f64>, config: KlRewardConfig) -> Outcome<f64> {
         let (old, reference) = (flat.column(Column::OldLogProbs), flat.column(Column::RefLogProbs));
         let (rewards, mean_kl) =
@@ -79,7 +73,9 @@ impl Case for KlInReward {
 
 pub(crate) struct OverlongPenalty;
 impl Case for OverlongPenalty {
-    const FORMULA: Formula = Formula::OverlongPenalty;
+    const NAME: &'static str = "overlong_penalty";
+    const UNITS: [f64; 2] = [0.0, 0.8];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("factor", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = OverlongConfig;
     fn config(random: &mut Random) -> OverlongConfig {
@@ -90,12 +86,15 @@ impl Case for OverlongPenalty {
             floor: random.pick(&[OverlongFloor::Unlimited, OverlongFloor::Factor]),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: OverlongConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.rows.len());
-        overlong_penalty(OverlongInput { scores: &flat.outcomes, lengths: &flat.lengths }, &config, &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
+    by_name!("lengths": lengths);
     fn naive(flat: &Flat<f64>, config: OverlongConfig) -> Outcome<f64> {
         Outcome::sequences([naive::overlong_penalty(&flat.outcomes, &flat.lengths, &config)])
     }
+}
+
+crate::case::tests! {
+    place_scores: PlaceScores,
+    shape_rewards: ShapeRewards,
+    kl_in_reward: KlInReward,
+    overlong_penalty: OverlongPenalty,
 }

@@ -3,15 +3,13 @@
 mod masks;
 mod resample;
 
-use tokenwise::{rollout::*, Divisor, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::{masks as naive_masks, parse as naive_parse, rollout as naive},
-};
+use tokenwise::{rollout::*, Divisor, MeanConfig, Result};
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
     case::{tokens, unwritten, Case, Outcome},
+    errors::domains::*,
+    naive::{masks as naive_masks, parse as naive_parse, rollout as naive},
     reward::DIVISORS,
 };
 pub(crate) use masks::{
@@ -50,7 +48,13 @@ pub(crate) fn weights_config(random: &mut Random) -> RolloutConfig {
 
 pub(crate) struct RolloutWeights;
 impl Case for RolloutWeights {
-    const FORMULA: Formula = Formula::RolloutWeights;
+    const NAME: &'static str = "rollout_weights";
+    const UNITS: [f64; 2] = [20.0, 2.0];
+    const DOMAINS: &'static [Row] = &[
+        any().with(CLAMP).numbers(CLAMPED),
+        any().with(r#"{ "bound": { "kind": "truncate" } }"#).numbers(&[inside("bound.upper", "upper", POSITIVE)]),
+        needs_one().with(r#"{ "bound": { "kind": "clamp" }, "normalize": "by-level" }"#).numbers(CLAMPED),
+    ];
     const SEQUENCES_ALONE: bool = false;
     type Config = RolloutConfig;
     fn config(random: &mut Random) -> RolloutConfig {
@@ -71,7 +75,8 @@ impl Case for RolloutWeights {
 /// The same without what is of the batch.
 pub(crate) struct RolloutWeightsAlone;
 impl Case for RolloutWeightsAlone {
-    const FORMULA: Formula = Formula::RolloutWeights;
+    const NAME: &'static str = "rollout_weights";
+    const UNITS: [f64; 2] = [20.0, 2.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = RolloutConfig;
     fn config(random: &mut Random) -> RolloutConfig {
@@ -94,15 +99,17 @@ impl RolloutWeightMetrics {
     }
 }
 impl Case for RolloutWeightMetrics {
-    const FORMULA: Formula = Formula::RolloutWeightMetrics;
+    const NAME: &'static str = "rollout_weight_metrics";
+    const UNITS: [f64; 2] = [60.0, 2.0];
+    const DOMAINS: &'static [Row] = &[needs_one().with(CLAMP).numbers(CLAMPED)];
     const SEQUENCES_ALONE: bool = false;
     type Config = RolloutConfig;
     fn config(random: &mut Random) -> RolloutConfig {
         weights_config(random)
     }
     fn run<R: Number>(flat: &Flat<R>, config: RolloutConfig) -> Result<Outcome<R>> {
-        let metrics = rollout_weight_metrics(&flat.batch(), input(flat), &config)?;
-        let metrics = tokenwise::rollout::RolloutWeightMetrics { std: metrics.std * metrics.std, ..metrics };
+        let mut metrics = rollout_weight_metrics(&flat.batch(), input(flat), &config)?;
+        metrics.std *= metrics.std;
         Ok(Outcome::numbers(Self::steady(metrics.entries().map(|(_, value)| value).collect())))
     }
     fn naive(flat: &Flat<f64>, config: RolloutConfig) -> Outcome<f64> {
@@ -125,7 +132,9 @@ pub(crate) fn criteria(random: &mut Random) -> Criteria {
 
 pub(crate) struct RolloutRejection;
 impl Case for RolloutRejection {
-    const FORMULA: Formula = Formula::RolloutRejection;
+    const NAME: &'static str = "rollout_rejection";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().with(ONE_CRITERION)];
     const SEQUENCES_ALONE: bool = true;
     type Config = Criteria;
     fn config(random: &mut Random) -> Criteria {
@@ -145,7 +154,9 @@ impl Case for RolloutRejection {
 
 pub(crate) struct RolloutRejectionMetrics;
 impl Case for RolloutRejectionMetrics {
-    const FORMULA: Formula = Formula::RolloutRejectionMetrics;
+    const NAME: &'static str = "rollout_rejection_metrics";
+    const UNITS: [f64; 2] = [200.0, 2.0];
+    const DOMAINS: &'static [Row] = &[needs_one().with(ONE_CRITERION)];
     const SEQUENCES_ALONE: bool = false;
     type Config = Criteria;
     fn config(random: &mut Random) -> Criteria {
@@ -156,7 +167,7 @@ impl Case for RolloutRejectionMetrics {
         let config = RejectionConfig { criteria: &criteria, divisor };
         let totals = rollout_rejection_metrics(&flat.batch(), input(flat), &config, &mut metrics)?;
         // the variance, as above
-        let metrics = metrics.map(|metrics| CriterionMetrics { std: metrics.std * metrics.std, ..metrics });
+        metrics.iter_mut().for_each(|metrics| metrics.std *= metrics.std);
         let entries = metrics.iter().flat_map(CriterionMetrics::entries).chain(totals.entries());
         Ok(Outcome::numbers(entries.map(|(_, value)| value).collect::<Vec<f64>>()))
     }
@@ -168,14 +179,16 @@ impl Case for RolloutRejectionMetrics {
 
 pub(crate) struct RolloutMismatch;
 impl Case for RolloutMismatch {
-    const FORMULA: Formula = Formula::RolloutMismatch;
+    const NAME: &'static str = "rollout_mismatch";
+    const UNITS: [f64; 2] = [30.0, 3.0];
+    const DOMAINS: &'static [Row] = &[needs_one()];
     const SEQUENCES_ALONE: bool = false;
     type Config = Divisor;
     fn config(random: &mut Random) -> Divisor {
         random.pick(&DIVISORS)
     }
     fn run<R: Number>(flat: &Flat<R>, divisor: Divisor) -> Result<Outcome<R>> {
-        let mismatch = rollout_mismatch(&flat.batch(), input(flat), divisor)?;
+        let mismatch = rollout_mismatch(&flat.batch(), input(flat), &MeanConfig { divisor })?;
         Ok(Outcome::numbers(mismatch.entries().map(|(_, value)| value)))
     }
     fn naive(flat: &Flat<f64>, divisor: Divisor) -> Outcome<f64> {
@@ -186,7 +199,8 @@ impl Case for RolloutMismatch {
 
 pub(crate) struct ParseRejection;
 impl Case for ParseRejection {
-    const FORMULA: Formula = Formula::ParseRejection;
+    const NAME: &'static str = "parse_rejection";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = (&'static str, &'static str);
     fn config(random: &mut Random) -> Self::Config {
@@ -219,7 +233,8 @@ impl ParseWeightBound {
     }
 }
 impl Case for ParseWeightBound {
-    const FORMULA: Formula = Formula::ParseWeightBound;
+    const NAME: &'static str = "parse_weight_bound";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = &'static str;
     fn config(random: &mut Random) -> Self::Config {
@@ -231,4 +246,26 @@ impl Case for ParseWeightBound {
     fn naive(_: &Flat<f64>, threshold: Self::Config) -> Outcome<f64> {
         Self::numbers(naive_parse::parse_weight_bound(threshold))
     }
+}
+
+crate::case::tests! {
+    rollout_weights: RolloutWeights,
+    rollout_weights_alone: RolloutWeightsAlone,
+    rollout_weight_metrics: RolloutWeightMetrics,
+    rollout_rejection: RolloutRejection,
+    rollout_rejection_metrics: RolloutRejectionMetrics,
+    rollout_mismatch: RolloutMismatch,
+    parse_rejection: ParseRejection,
+    parse_weight_bound: ParseWeightBound,
+    rollout_gate: RolloutGate,
+    off_policy_sequence_mask: OffPolicySequenceMask,
+    kl_mask: KlMask,
+    m2po_mask: M2poMask,
+    sequence_veto: SequenceVeto,
+    high_entropy_mask: HighEntropyMask,
+    probability_difference: ProbabilityDifference,
+    response_mask_from_eos: ResponseMaskFromEos,
+    dynamic_sampling_filter: DynamicSamplingFilter,
+    pf_ppo_weights: PfPpoWeights,
+    pf_ppo_indices: PfPpoIndices,
 }

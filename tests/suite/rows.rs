@@ -1,99 +1,77 @@
 //! Stage 6 again: numbers of sequences, order and noise; and stage 2's weighted KL.
 
 use tokenwise::{
-    divergence::{KlWeight, KlWeightedConfig, KlWeightedGradientInput, KlWeightedInput},
+    divergence::{KlWeight, KlWeightedConfig},
     metric::*,
-    Divisor, Result,
+    Divisor, MeanConfig, Result,
 };
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::{divergence as naive_kl, metric as naive},
-};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
-    case::{tokens, unwritten, Case, Outcome},
+    case::{by_name, call, tokens, Case, Outcome},
     divergence::kl_config,
+    errors::domains::*,
+    naive::{divergence as naive_kl, metric as naive},
     reward::DIVISORS,
 };
 
-pub(crate) struct RowSums;
-impl Case for RowSums {
-    const FORMULA: Formula = Formula::RowSums;
-    const SEQUENCES_ALONE: bool = true;
-    type Config = ();
-    fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.rows.len());
-        row_sums(&flat.batch(), flat.column(Column::Values), &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
-    fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
-        Outcome::sequences([naive::row_sums(tokens(flat), flat.column(Column::Values))])
-    }
-}
-
 pub(crate) struct RowMeans;
 impl Case for RowMeans {
-    const FORMULA: Formula = Formula::RowMeans;
+    const NAME: &'static str = "row_means";
+    const UNITS: [f64; 2] = [0.8, 0.4];
     const SEQUENCES_ALONE: bool = true;
-    type Config = Divisor;
-    fn config(random: &mut Random) -> Divisor {
-        random.pick(&DIVISORS)
+    type Config = MeanConfig;
+    fn config(random: &mut Random) -> MeanConfig {
+        MeanConfig { divisor: random.pick(&DIVISORS) }
     }
-    fn run<R: Number>(flat: &Flat<R>, divisor: Divisor) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.rows.len());
-        row_means(&flat.batch(), flat.column(Column::Values), divisor, &mut out)?;
-        Ok(Outcome::sequences([out]))
-    }
-    fn naive(flat: &Flat<f64>, divisor: Divisor) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, MeanConfig { divisor }: MeanConfig) -> Outcome<f64> {
         Outcome::sequences([naive::row_means(tokens(flat), flat.column(Column::Values), divisor)])
     }
 }
 
 pub(crate) struct RowNormalize;
 impl Case for RowNormalize {
-    const FORMULA: Formula = Formula::RowNormalize;
+    const NAME: &'static str = "row_normalize";
+    const UNITS: [f64; 2] = [5.0, 0.8];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("floor", POSITIVE)])];
     const SEQUENCES_ALONE: bool = true;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        random.pick(&[1e-8, 0.5])
+    type Config = RowNormalizeConfig;
+    fn config(random: &mut Random) -> RowNormalizeConfig {
+        RowNormalizeConfig { floor: random.pick(&[1e-8, 0.5]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, floor: f64) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        row_normalize(&flat.batch(), flat.column(Column::Values), floor, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
-    fn naive(flat: &Flat<f64>, floor: f64) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, RowNormalizeConfig { floor }: RowNormalizeConfig) -> Outcome<f64> {
         Outcome::tokens([naive::row_normalize(tokens(flat), flat.column(Column::Values), floor)])
     }
 }
 
 pub(crate) struct Quantile;
 impl Case for Quantile {
-    const FORMULA: Formula = Formula::Quantile;
+    const NAME: &'static str = "quantile";
+    const UNITS: [f64; 2] = [0.8, 2e-9];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("level", UNIT)])];
     const SEQUENCES_ALONE: bool = false;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        random.pick(&[0.0, 0.1, 0.5, 0.9, 1.0])
+    type Config = QuantileConfig;
+    fn config(random: &mut Random) -> QuantileConfig {
+        QuantileConfig { level: random.pick(&[0.0, 0.1, 0.5, 0.9, 1.0]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, level: f64) -> Result<Outcome<R>> {
-        Ok(Outcome::numbers([quantile(&flat.batch(), flat.column(Column::Values), level)?]))
-    }
-    fn naive(flat: &Flat<f64>, level: f64) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, QuantileConfig { level }: QuantileConfig) -> Outcome<f64> {
         Outcome::numbers([naive::quantile(tokens(flat), flat.column(Column::Values), level)])
     }
 }
 
 pub(crate) struct EffectiveSampleSize;
 impl Case for EffectiveSampleSize {
-    const FORMULA: Formula = Formula::EffectiveSampleSize;
+    const NAME: &'static str = "effective_sample_size";
+    const UNITS: [f64; 2] = [20.0, 4e-8];
+    const DOMAINS: &'static [Row] = &[needs_one()];
     const SEQUENCES_ALONE: bool = false;
     type Config = ();
     fn config(_: &mut Random) {}
-    fn run<R: Number>(flat: &Flat<R>, _: ()) -> Result<Outcome<R>> {
-        Ok(Outcome::numbers([effective_sample_size(&flat.batch(), flat.column(Column::Weights))?]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, _: ()) -> Outcome<f64> {
         Outcome::numbers([naive::effective_sample_size(tokens(flat), flat.column(Column::Weights))])
     }
@@ -101,21 +79,20 @@ impl Case for EffectiveSampleSize {
 
 pub(crate) struct VarianceProxy;
 impl Case for VarianceProxy {
-    const FORMULA: Formula = Formula::VarianceProxy;
+    const NAME: &'static str = "variance_proxy";
+    const UNITS: [f64; 2] = [12.0, 0.6];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("gradient_norm", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (bool, f64, Divisor);
     fn config(random: &mut Random) -> Self::Config {
         (random.pick(&[false, true]), random.pick(&[0.0, 0.7]), random.pick(&DIVISORS))
     }
-    fn run<R: Number>(flat: &Flat<R>, (weighed, norm, divisor): Self::Config) -> Result<Outcome<R>> {
-        let input = VarianceProxyInput {
-            old_log_probs: flat.column(Column::OldLogProbs),
-            sum_pi_squared: flat.column(Column::Weights),
-            advantages: flat.column(Column::Advantages),
-            weights: weighed.then(|| flat.column(Column::Values)),
-        };
-        let proxy = variance_proxy(&flat.batch(), input, norm, divisor)?;
-        Ok(Outcome::numbers(proxy.entries().map(|(_, value)| value)))
+    fn run<R: Number>(flat: &Flat<R>, (weighed, gradient_norm, divisor): Self::Config) -> Result<Outcome<R>> {
+        call(Self::NAME, flat, VarianceProxyConfig { gradient_norm, divisor }, |column| match column {
+            "sum_pi_squared" => Some(Array::Real(flat.column(Column::Weights).to_vec())),
+            "weights" => weighed.then(|| Array::Real(flat.column(Column::Values).to_vec())),
+            _ => None,
+        })
     }
     fn naive(flat: &Flat<f64>, (weighed, norm, divisor): Self::Config) -> Outcome<f64> {
         let columns = [Column::OldLogProbs, Column::Weights, Column::Advantages].map(|column| flat.column(column));
@@ -139,19 +116,14 @@ const POLICIES: [Column; 3] = [Column::LogProbs, Column::RefLogProbs, Column::Ol
 
 pub(crate) struct KlImportanceWeighted;
 impl Case for KlImportanceWeighted {
-    const FORMULA: Formula = Formula::KlImportanceWeighted;
+    const NAME: &'static str = "kl_importance_weighted";
+    const UNITS: [f64; 2] = [4.0, 5.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = KlWeightedConfig;
     fn config(random: &mut Random) -> KlWeightedConfig {
         kl_weighted_config(random)
     }
-    fn run<R: Number>(flat: &Flat<R>, config: KlWeightedConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let [log_probs, ref_log_probs, old_log_probs] = POLICIES.map(|column| flat.column(column));
-        let input = KlWeightedInput { log_probs, ref_log_probs, old_log_probs };
-        tokenwise::divergence::kl_importance_weighted(&flat.batch(), input, &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: KlWeightedConfig) -> Outcome<f64> {
         let policies = POLICIES.map(|column| flat.column(column));
         Outcome::tokens([naive_kl::kl_importance_weighted(tokens(flat), policies, &config)])
@@ -160,23 +132,27 @@ impl Case for KlImportanceWeighted {
 
 pub(crate) struct KlImportanceWeightedGradient;
 impl Case for KlImportanceWeightedGradient {
-    const FORMULA: Formula = Formula::KlImportanceWeightedGradient;
+    const NAME: &'static str = "kl_importance_weighted_gradient";
+    const UNITS: [f64; 2] = [6.0, 6.0];
     const SEQUENCES_ALONE: bool = true;
     type Config = KlWeightedConfig;
     fn config(random: &mut Random) -> KlWeightedConfig {
         kl_weighted_config(random)
     }
-    fn run<R: Number>(flat: &Flat<R>, config: KlWeightedConfig) -> Result<Outcome<R>> {
-        let mut out = unwritten(flat.tokens());
-        let [log_probs, ref_log_probs, old_log_probs] = POLICIES.map(|column| flat.column(column));
-        let grad_kl = flat.column(Column::Advantages);
-        let input = KlWeightedGradientInput { log_probs, ref_log_probs, old_log_probs, grad_kl };
-        tokenwise::divergence::kl_importance_weighted_gradient(&flat.batch(), input, &config, &mut out)?;
-        Ok(Outcome::tokens([out]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: KlWeightedConfig) -> Outcome<f64> {
         let policies = POLICIES.map(|column| flat.column(column));
         let grad_kl = flat.column(Column::Advantages);
         Outcome::tokens([naive_kl::kl_importance_weighted_gradient(tokens(flat), policies, grad_kl, &config)])
     }
+}
+
+crate::case::tests! {
+    kl_importance_weighted: KlImportanceWeighted,
+    kl_importance_weighted_gradient: KlImportanceWeightedGradient,
+    row_means: RowMeans,
+    row_normalize: RowNormalize,
+    quantile: Quantile,
+    effective_sample_size: EffectiveSampleSize,
+    variance_proxy: VarianceProxy,
 }

@@ -8,16 +8,14 @@ use tokenwise::{
     rollout::GateReport,
     Moments, Result,
 };
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::{sets as naive, sets::Numbers, trl_set},
-};
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
     case::{tokens, Case, Outcome},
     divergence::kl_config,
+    errors::domains::*,
     loss::dual_clip,
+    naive::{sets as naive, sets::Numbers, trl_set},
     reward::DIVISORS,
 };
 
@@ -35,9 +33,23 @@ fn aggregate(random: &mut Random) -> Aggregate<'static> {
     Aggregate { mode, divisor: random.pick(&DIVISORS), ..Default::default() }
 }
 
-const POLICY: PolicyLoss = PolicyLoss { loss: 0.5, clip_fraction: 0.25, clip_fraction_lower: 0.125, kl: -0.5 };
-const VALUE: ValueLoss = ValueLoss { loss: 1.5, clip_fraction: 0.75 };
-const GATE: GateReport = GateReport { filtered: 0.25, kl: 0.5 };
+fn policy_loss() -> PolicyLoss {
+    let mut result = PolicyLoss::default();
+    (result.loss, result.clip_fraction, result.clip_fraction_lower, result.kl) = (0.5, 0.25, 0.125, -0.5);
+    result
+}
+
+fn value_loss() -> ValueLoss {
+    let mut result = ValueLoss::default();
+    (result.loss, result.clip_fraction) = (1.5, 0.75);
+    result
+}
+
+fn gate_report() -> GateReport {
+    let mut result = GateReport::default();
+    (result.filtered, result.kl) = (0.25, 0.5);
+    result
+}
 
 /// Which parts of the input there are.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +81,8 @@ fn verl_input<'a, R: Number>(flat: &'a Flat<R>, parts: Parts) -> VerlInput<'a, R
         rollout_log_probs: parts.sampler.then(|| flat.column(Column::RefLogProbs)),
         old_entropies: Some(flat.column(Column::Weights)),
         entropies: Some(flat.column(Column::Weights)),
-        policy_loss: parts.losses.then_some(POLICY),
-        value_loss: parts.losses.then_some(VALUE),
+        policy_loss: parts.losses.then(policy_loss),
+        value_loss: parts.losses.then(value_loss),
         reward_kl: parts.losses.then_some(RewardKl { kl: 0.25, coefficient: 0.5 }),
         ..Default::default()
     }
@@ -78,7 +90,14 @@ fn verl_input<'a, R: Number>(flat: &'a Flat<R>, parts: Parts) -> VerlInput<'a, R
 
 pub(crate) struct VerlSet;
 impl Case for VerlSet {
-    const FORMULA: Formula = Formula::VerlMetrics;
+    const NAME: &'static str = "verl_metrics";
+    const UNITS: [f64; 2] = [60.0, 4.0];
+    const DOMAINS: &'static [Row] =
+        &[needs_one().with(r#"{ "rollout_weights": {}, "rejection": { "criteria": [{}] } }"#).numbers(&[
+            key("kl_coefficient", FINITE),
+            key("entropy_coefficient", FINITE),
+            inside("@gradient_norm", "gradient_norm", NOT_NEGATIVE),
+        ])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Parts, VerlConfig<'static>);
     fn config(random: &mut Random) -> Self::Config {
@@ -127,7 +146,15 @@ fn scored<R: Number>(flat: &Flat<R>) -> (Vec<R>, Vec<bool>) {
 
 pub(crate) struct TrlSet;
 impl Case for TrlSet {
-    const FORMULA: Formula = Formula::TrlMetrics;
+    const NAME: &'static str = "trl_metrics";
+    const UNITS: [f64; 2] = [20.0, 4.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[
+        key("clip_low", NOT_NEGATIVE),
+        key("clip_high", NOT_NEGATIVE),
+        inside("dual_clip.both_signs", "dual_clip", ABOVE_1),
+        key("entropy_coefficient", FINITE),
+        inside("@rewards.source_weights", "source_weights", FINITE),
+    ])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Parts, TrlConfig);
     fn config(random: &mut Random) -> Self::Config {
@@ -172,15 +199,16 @@ fn openrlhf_input<'a, R: Number>(flat: &'a Flat<R>, parts: Parts, truncated: &'a
         groups: Some(flat.groups()),
         total_lengths: parts.sampler.then_some(Lengths { tokens: &flat.lengths, limit: 3 }),
         truncated: Some(truncated),
-        policy_loss: parts.losses.then_some(POLICY),
-        gate: parts.losses.then_some(GATE),
-        value_loss: parts.losses.then_some(VALUE),
+        policy_loss: parts.losses.then(policy_loss),
+        gate: parts.losses.then(gate_report),
+        value_loss: parts.losses.then(value_loss),
     }
 }
 
 pub(crate) struct OpenRlhfSet;
 impl Case for OpenRlhfSet {
-    const FORMULA: Formula = Formula::OpenRlhfMetrics;
+    const NAME: &'static str = "openrlhf_metrics";
+    const UNITS: [f64; 2] = [20.0, 4.0];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Parts, OpenRlhfConfig<'static>);
     fn config(random: &mut Random) -> Self::Config {
@@ -196,4 +224,10 @@ impl Case for OpenRlhfSet {
         let truncated = scored(flat).1;
         by_key(naive::openrlhf_metrics(tokens(flat), &openrlhf_input(flat, parts, &truncated), &config).into_iter())
     }
+}
+
+crate::case::tests! {
+    verl_metrics: VerlSet,
+    trl_metrics: TrlSet,
+    openrlhf_metrics: OpenRlhfSet,
 }

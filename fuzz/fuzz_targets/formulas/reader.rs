@@ -1,6 +1,4 @@
-//! What the bytes are made into, and what every output is checked for.
-
-use tokenwise::{Batch, Result};
+//! What the bytes are made into.
 
 /// Numbers made of the input's bytes; zeros when they run out.
 pub struct Reader<'a>(pub &'a [u8]);
@@ -48,45 +46,11 @@ impl Reader<'_> {
         (0..self.len(right)).map(|_| u32::from(self.byte() % below.max(1))).collect()
     }
 
-    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[usize::from(self.byte()) % choices.len()]
+    pub fn flags(&mut self, right: usize) -> Vec<bool> {
+        (0..self.len(right)).map(|_| self.byte() % 2 == 0).collect()
     }
-}
 
-pub const UNTOUCHED: f64 = 1234.5;
-
-/// Runs a kernel with one output per token slot.
-pub fn tokens(batch: &Batch<'_>, len: usize, width: usize, run: impl FnOnce(&mut [f64]) -> Result<()>) {
-    let mut out = vec![UNTOUCHED; len];
-    match run(&mut out) {
-        Ok(()) => {
-            for (row, keep) in out.chunks(width.max(1)).zip(batch.mask().as_slice()) {
-                assert!(*keep || row.iter().all(|x| x.to_bits() == 0), "a dropped slot is not +0");
-            }
-        }
-        Err(_) => assert!(out.iter().all(|x| *x == UNTOUCHED), "an error wrote something"),
-    }
-}
-
-/// Runs a kernel with another kind of output than numbers per token: an error writes nothing.
-pub fn others<T: Copy + PartialEq>(len: usize, untouched: T, run: impl FnOnce(&mut [T]) -> Result<()>) {
-    let mut out = vec![untouched; len];
-    if run(&mut out).is_err() {
-        assert!(out.iter().all(|x| *x == untouched), "an error wrote something");
-    }
-}
-
-/// Runs a kernel that makes a mask: an error writes nothing, and a dropped slot stays dropped.
-pub fn masks(batch: &Batch<'_>, len: usize, run: impl Fn(&mut [bool]) -> Result<()>) {
-    for before in [true, false] {
-        let mut out = vec![before; len];
-        match run(&mut out) {
-            Ok(()) => {
-                for (slot, keep) in out.iter().zip(batch.mask().as_slice()) {
-                    assert!(*keep || !*slot, "a dropped slot is kept");
-                }
-            }
-            Err(_) => assert!(out.iter().all(|x| *x == before), "an error wrote something"),
-        }
+    pub fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[usize::from(self.byte()) % choices.len()].clone()
     }
 }

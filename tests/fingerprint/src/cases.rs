@@ -10,15 +10,15 @@ use crate::{
 
 /// Dense for 1, 2 and 9 sequences; two of the groups have one member only.
 const IDS: [u32; 9] = [0, 1, 0, 1, 1, 0, 3, 1, 2];
-/// The same without a group of one, but where there is one sequence only.
+/// The same without a group of one, except where there is only one sequence.
 const PAIRED: [u32; 9] = [0, 0, 1, 0, 1, 1, 0, 1, 1];
 const VOCAB: usize = 37;
 
-/// A batch with everything a token-wise formula may ask for; log-probabilities of three policies that differ slightly.
+/// A batch with every input a token-wise formula may need; log-probabilities of three policies that differ slightly.
 pub(crate) struct Case<'a, R> {
     pub(crate) batch: Batch<'a>,
     pub(crate) groups: Groups<'a>,
-    /// Without a group of one where that can be.
+    /// Without a group of one where possible.
     pub(crate) paired: Groups<'a>,
     pub(crate) log_probs: &'a [R],
     pub(crate) old_log_probs: &'a [R],
@@ -45,7 +45,7 @@ pub(crate) struct VocabCase<'a, R> {
     pub(crate) grad_entropy: &'a [R],
 }
 
-/// Room for the outputs of one call, and the hash they go to.
+/// Buffers for the outputs of one call, and the hash they are added to.
 pub(crate) struct Out<'a, R> {
     /// One per token.
     pub(crate) a: &'a mut [R],
@@ -61,13 +61,29 @@ pub(crate) struct Out<'a, R> {
 }
 
 impl<R: Value> Out<'_, R> {
-    /// Takes up what was returned and all that was written, then makes the outputs dirty for the next call.
+    /// Hashes the returned value and all outputs, then fills the outputs with NaN for the next call.
     pub(crate) fn record(&mut self, returned: impl Hashed) {
         self.hash.add(&returned);
         for column in [&*self.a, self.b, self.c, self.sequences, self.logits] {
             column.add_to(self.hash);
         }
         self.soil();
+    }
+
+    /// Hashes the returned value only.
+    pub(crate) fn record_alone(&mut self, returned: impl Hashed) {
+        self.hash.add(&returned);
+    }
+
+    /// A column by its letter: `a`, `b` or `c`; `s` for the sequences, `l` for the logits.
+    pub(crate) fn slot(&mut self, name: char) -> &mut [R] {
+        match name {
+            'a' => self.a,
+            'b' => self.b,
+            'c' => self.c,
+            's' => self.sequences,
+            _ => self.logits,
+        }
     }
 
     fn soil(&mut self) {
@@ -79,7 +95,7 @@ impl<R: Value> Out<'_, R> {
 
 /// Runs a token-wise formula on every case.
 #[inline(never)]
-pub(crate) fn tokens<R: Value>(formula: fn(&Case<'_, R>, &mut Out<'_, R>)) -> Result<u64> {
+pub(crate) fn tokens<R: Value>(mut formula: impl FnMut(&Case<'_, R>, &mut Out<'_, R>)) -> Result<u64> {
     let mut hash = Hash::new();
     let mut inputs: [R::Tokens; 7] = core::array::from_fn(|_| R::tokens());
     let mut outputs: [R::Tokens; 3] = core::array::from_fn(|_| R::tokens());
@@ -134,7 +150,7 @@ pub(crate) fn tokens<R: Value>(formula: fn(&Case<'_, R>, &mut Out<'_, R>)) -> Re
 
 /// Runs a formula over logits on every case.
 #[inline(never)]
-pub(crate) fn vocabulary<R: Value>(formula: fn(&VocabCase<'_, R>, &mut Out<'_, R>)) -> Result<u64> {
+pub(crate) fn vocabulary<R: Value>(mut formula: impl FnMut(&VocabCase<'_, R>, &mut Out<'_, R>)) -> Result<u64> {
     let mut hash = Hash::new();
     let [mut logits, mut ref_logits, mut grad_logits]: [R::Logits; 3] = core::array::from_fn(|_| R::logits());
     for (shape, vocab, range) in [
@@ -183,7 +199,7 @@ pub(crate) fn vocabulary<R: Value>(formula: fn(&VocabCase<'_, R>, &mut Out<'_, R
     Ok(hash.value())
 }
 
-/// Every second row gets only usual numbers and −inf, the third nothing but −inf: tokens a sampler has forbidden.
+/// Every second row gets only usual numbers and −inf, the third nothing but −inf: tokens that a sampler has masked.
 fn forbid_entries<R: Value>(logits: &mut [R], vocab: usize) {
     for (index, row) in logits.chunks_exact_mut(vocab).enumerate() {
         if index % 2 == 0 {

@@ -6,21 +6,25 @@ use tokenwise::{policy::Logit, CoMoments, Error, Moments, Real};
 
 /// A number type with its bits.
 pub(crate) trait Value: Real + Hashed + Logit<Compute = Self> {
-    /// Room for one number per token. `f32` gets a row beyond one block of a sum; `f64` stays short, for small memories.
+    /// Buffer for one number per token. `f32` gets a row longer than one block of a sum; `f64` stays short, for small
+    /// memories.
     type Tokens: AsMut<[Self]>;
-    /// Room for one number per token and vocabulary entry.
+    /// Buffer for one number per token and vocabulary entry.
     type Logits: AsMut<[Self]>;
+    /// The largest finite number.
+    const LARGEST: Self;
     fn tokens() -> Self::Tokens;
     fn logits() -> Self::Logits;
-    /// The value with these bits; the upper half is left out where the type is shorter.
+    /// The value with these bits; the upper half is ignored if the type is shorter.
     fn of_bits(bits: u64) -> Self;
-    /// The value so many bit patterns away.
+    /// The value this many bit patterns away.
     fn neighbour(self, steps: i32) -> Self;
 }
 
 impl Value for f32 {
     type Tokens = [Self; 1100];
     type Logits = [Self; 1100];
+    const LARGEST: Self = Self::MAX;
     fn tokens() -> Self::Tokens {
         [0.0; 1100]
     }
@@ -38,6 +42,7 @@ impl Value for f32 {
 impl Value for f64 {
     type Tokens = [Self; 400];
     type Logits = [Self; 888];
+    const LARGEST: Self = Self::MAX;
     fn tokens() -> Self::Tokens {
         [0.0; 400]
     }
@@ -75,7 +80,7 @@ impl Hash {
     }
 }
 
-/// What a formula may return, and so what a fingerprint can be taken of.
+/// Anything a formula may return: types that can be hashed.
 pub(crate) trait Hashed {
     fn add_to(&self, hash: &mut Hash);
 }
@@ -108,14 +113,14 @@ impl Hashed for bool {
     }
 }
 
-// usize is not the same everywhere; its value is
+// the width of usize depends on the target, its value does not
 impl Hashed for usize {
     fn add_to(&self, hash: &mut Hash) {
         hash.add(&(*self as u64));
     }
 }
 
-// all NaN are one: which payload a machine chooses is not promised
+// all NaNs are hashed as one: their payload depends on the machine
 impl Hashed for f32 {
     fn add_to(&self, hash: &mut Hash) {
         let canonical = if self.is_nan() { Self::NAN } else { *self };
@@ -162,7 +167,7 @@ impl<T: Hashed> Hashed for Option<T> {
     }
 }
 
-/// A refusal is a result too: its code is the same everywhere.
+/// An error is a result too: its code is the same on every target.
 impl<T: Hashed, E: Borrow<Error>> Hashed for Result<T, E> {
     fn add_to(&self, hash: &mut Hash) {
         match self {

@@ -26,23 +26,23 @@ impl Random {
     }
 }
 
-/// What a column holds.
+/// The kind of numbers in a column.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// In `[-4, 4)`: rewards, values, advantages, logits.
     Signed,
-    /// In `[-8, 0)`, and a little off the same number for each seed: policies that differ slightly.
+    /// About `[-8, 0)`, the same numbers for every seed up to small offsets: policies that differ slightly.
     LogProb,
     /// In `[0, 2)`: weights, entropies.
     NotNegative,
 }
 
-/// Where the numbers of a case come from.
+/// The range of the numbers of a case.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Range {
-    /// As trainers see them.
+    /// As in training.
     Usual,
-    /// Finite, but zeros, subnormal, huge.
+    /// Finite, but zero, subnormal or large.
     Extreme,
     /// Infinities and NaN among the usual ones.
     Undefined,
@@ -76,7 +76,7 @@ pub(crate) fn fill<R: Value>(column: &mut [R], seed: u64, kind: Kind, range: Ran
     }
 }
 
-/// Writes into a dropped slot what must never be read.
+/// Fills a dropped slot with values that must never be read.
 pub(crate) fn poison<R: Value>(slot: &mut [R], index: usize) {
-    slot.fill([R::nan(), R::infinity(), R::neg_infinity(), R::max_value()][index % 4]);
+    slot.fill([R::nan(), R::infinity(), R::neg_infinity(), R::LARGEST][index % 4]);
 }

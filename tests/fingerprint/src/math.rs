@@ -5,10 +5,10 @@ use tokenwise::Result;
 use crate::hash::{Hash, Value};
 
 const POINTS: u64 = 1 << 14;
-/// Patterns between one argument and the next: once around all of them, and odd, so that the low bits vary.
+/// Bit patterns between one argument and the next: goes once through the whole range; odd, so that the low bits vary.
 const STRIDE: u64 = (1 << 50) + 0x0159_2653_5897;
 
-/// Every sign and exponent many times, then where something changes: zeros, the ends of the normal and subnormal numbers,
+/// Every sign and exponent many times, then the special cases: zeros, the ends of the normal and subnormal numbers,
 /// infinities, NaN, the largest and smallest arguments of `exp`, and their neighbours.
 pub(crate) fn sweep<R: Value>(function: fn(R) -> R) -> Result<u64> {
     let mut hash = Hash::new();

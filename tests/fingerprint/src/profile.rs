@@ -2,7 +2,7 @@
 
 use tokenwise::{
     advantage::WeightedSum,
-    profile::{self, CompareConfig, CompareScratch, CompareSizes, Estimator, ProfileInput},
+    profile::{self, compare_scratch_len, CompareConfig, CompareScratch, Estimator, ProfileInput},
     Batch, Groups, Layout, Mask, Moments, Profile,
 };
 
@@ -11,7 +11,7 @@ use crate::{
     hash::Value,
 };
 
-/// Slots of a batch that the scratch of a small memory has room for.
+/// Slots of a batch whose scratch fits into a small memory.
 const SLOTS: usize = 16;
 const TOKENS: usize = 31 * SLOTS;
 const SEQUENCES: usize = 2;
@@ -41,7 +41,7 @@ pub(crate) fn compare<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
     let (mut moments, mut sums) = ([Moments::default(); SEQUENCES], [WeightedSum::default(); SEQUENCES]);
     let mut slots = [false; SLOTS];
     for groups in [Ok(groups), pair].into_iter().flatten() {
-        let Ok(sizes) = CompareSizes::of(&batch, &groups) else { return };
+        let Ok(sizes) = compare_scratch_len(&batch, &groups) else { return };
         for (estimator, rollout_log_probs) in
             [(Estimator::GroupRelative, None), (Estimator::Whitened, Some(rollout_log_probs))]
         {

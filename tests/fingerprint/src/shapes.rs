@@ -1,4 +1,4 @@
-//! Where the tokens of a case lie, and which are kept.
+//! The layout of a case, and which tokens are kept.
 
 use tokenwise::{Batch, Layout, Mask, Result};
 
@@ -13,7 +13,7 @@ const LENGTHS: [usize; 9] = [0, 1, 7, 8, 9, 15, 16, 17, 33];
 const PADDED: usize = 36;
 const FEW_LENGTHS: [usize; 4] = [0, 1, 5, 7];
 const FEW_PADDED: usize = 6;
-/// The most tokens of the shapes used with logits.
+/// The largest number of tokens of the shapes used with logits.
 pub(crate) const FEW: usize = FEW_LENGTHS.len() * FEW_PADDED;
 pub(crate) const MOST: usize = 1100;
 
@@ -21,7 +21,7 @@ pub(crate) const MOST: usize = 1100;
 pub(crate) enum Shape {
     Padded,
     Packed,
-    /// As the two above, with rows few enough for a vocabulary each.
+    /// Like the two above, with few enough tokens for a vocabulary each.
     FewPadded,
     FewPacked,
     /// One row of this length.
@@ -35,7 +35,7 @@ pub(crate) struct Slots {
     /// First slot of each sequence, and one past the last.
     starts: [u32; LENGTHS.len() + 1],
     sequences: usize,
-    /// Slots of a row, if all have the same.
+    /// Slots per row, if all rows have the same number.
     padded: Option<usize>,
 }
 

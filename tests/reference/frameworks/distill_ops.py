@@ -90,7 +90,11 @@ def forward_kl_topk(logits: Tensor, teacher: Tensor, ids: Tensor, mask: Tensor, 
     nested = lambda x: torch.nested.nested_tensor(list(x), layout=torch.jagged)
     with double(logits.dtype, verl_topk):
         output = verl_topk.compute_forward_kl_topk(
-            leaf.reshape(1, rows * cols, vocab), nested(teacher), nested(ids), SimpleNamespace(distillation_loss=config), "thd"
+            leaf.reshape(1, rows * cols, vocab),
+            nested(teacher),
+            nested(ids),
+            SimpleNamespace(distillation_loss=config),
+            "thd",
         )
         output = {key: value.reshape(rows, cols) for key, value in output.items()}
         loss, metrics = _distillation_loss(config, output, {"response_mask": mask}, params)
@@ -127,7 +131,9 @@ def generalized_jsd(logits: Tensor, teacher: Tensor, mask: Tensor, params: dict)
     return {"loss": loss, "grad_logits": torch.autograd.grad(loss, leaf)[0]}
 
 
-def topk_jsd(logits: Tensor, teacher: Tensor, mask: Tensor, params: dict, policies: tuple[Tensor, Tensor] | None) -> Out:
+def topk_jsd(
+    logits: Tensor, teacher: Tensor, mask: Tensor, params: dict, policies: tuple[Tensor, Tensor] | None
+) -> Out:
     """SDFT's loss on the student's top k, capped importance weights, mean over the kept tokens."""
     leaf = logits.clone().requires_grad_(True)
     losses = loss_utils.compute_topk_self_distillation_loss(

@@ -1,4 +1,4 @@
-"""All that verl and TRL log for a batch, by their own methods; what is not about tokens is a light stand-in."""
+"""Everything that verl and TRL log for a batch, by their own methods; everything not about tokens is mocked."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def reduce(key: str, values: list[float]) -> Out:
 
 
 def trl_metrics(data: dict[str, Tensor], mask: Tensor, item: SimpleNamespace, params: dict) -> tuple[Out, Tensor]:
-    """_generate_and_score_completions and _compute_loss; also the importance weights the first one made."""
+    """_generate_and_score_completions and _compute_loss; also returns the importance weights of the former."""
     metrics: dict[str, list[float]] = defaultdict(list)
     rows, cols = mask.shape
     rollout = [[None if x != x else x for x in row] for row in data["rollout_log_probs"].tolist()]

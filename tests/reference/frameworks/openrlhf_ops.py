@@ -1,4 +1,4 @@
-"""OpenRLHF's own functions. deepspeed, flash_attn and vllm are only names to its imports here, so they are stubbed."""
+"""OpenRLHF's own functions. deepspeed, flash_attn and vllm are only imported, so they are stubbed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def kl(log_probs: Tensor, ref: Tensor, estimator: str) -> Out:
 
 
 def place_scores(scores: Tensor, mask: Tensor) -> Out:
-    """The reward without its KL part, clipped as by default."""
+    """The reward without its KL term, with the default clipping."""
     zeros = torch.zeros_like(mask, dtype=scores.dtype)
     return {"rewards": rlhf_utils.compute_reward(scores, 0.0, zeros, mask, reward_clip_range=(-10.0, 10.0))}
 
@@ -87,7 +87,7 @@ def discounted_returns(rewards: Tensor, mask: Tensor, gamma: float) -> Out:
 def _advantages(
     estimator: str, rewards: Tensor, experience: SimpleNamespace, group_size: int, gamma: float, lam: float
 ) -> Out:
-    """RemoteExperienceMaker.compute_advantages_and_returns; token rewards travel as −1·kl with coefficient 1."""
+    """RemoteExperienceMaker.compute_advantages_and_returns; token rewards are passed as −1·kl with coefficient 1."""
     experience.kl, experience.info = -rewards, {}
     args = SimpleNamespace(
         rollout=SimpleNamespace(n_samples_per_prompt=group_size),
@@ -162,7 +162,7 @@ def value_loss(
 
 
 def rollout_gate(old: Tensor, rollout: Tensor, mask: Tensor, params: dict) -> Out:
-    """The gate's weights are the gradients of a loss of one for each token: ratio 1, advantage −1, summed by a divisor of 1."""
+    """The gate's weights, as gradients of a sum of token losses 1 (ratio 1, advantage −1, divisor 1)."""
     module = rlhf_loss.PolicyLoss(
         is_correction_level={"sequence": "seq"}.get(params["level"], params["level"]),
         is_correction_gating=params["statistic"],

@@ -1,4 +1,4 @@
-"""The training steps of OpenRLHF, with stand-ins for the models and for what trains them."""
+"""The training steps of OpenRLHF, with mock models and optimisers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from openrlhf.models import utils as rlhf_utils
 from openrlhf.trainer.ppo_utils import experience_maker
 from openrlhf.trainer.ppo_utils.experience import Experience
 
-# the package of these files begins by importing the sampler
+# the __init__ of this package imports the sampler
 sys.modules["openrlhf.trainer.ray"].__path__ = [str(Path(openrlhf.__file__).parent / "trainer" / "ray")]
 from openrlhf.trainer.ray import ppo_actor, ppo_critic
 
@@ -69,7 +69,7 @@ def _strategy(params: dict) -> SimpleNamespace:
 
 
 def openrlhf_metrics(data: dict[str, Tensor], mask: Tensor, item: SimpleNamespace, params: dict) -> Out:
-    """What compute_advantages_and_returns and the training steps of actor and critic put into a step's status."""
+    """The status that compute_advantages_and_returns and the training steps of actor and critic report."""
     rows = mask.shape[0]
     strategy = _strategy(params)
     scheduler = SimpleNamespace(get_last_lr=lambda: [0.0])
@@ -99,13 +99,11 @@ def openrlhf_metrics(data: dict[str, Tensor], mask: Tensor, item: SimpleNamespac
             index=list(range(rows)),
             info=info,
         )
-        maker = SimpleNamespace(
-            strategy=strategy, advantage_estimator="reinforce", kl_ctl=SimpleNamespace(value=1.0)
-        )
+        maker = SimpleNamespace(strategy=strategy, advantage_estimator="reinforce", kl_ctl=SimpleNamespace(value=1.0))
         maker_class = experience_maker.RemoteExperienceMaker
         maker.get_cumulative_returns = partial(maker_class.get_cumulative_returns, maker)
         with mock.patch.object(experience_maker, "apply_length_penalties", lambda *_: None):
-            # the spread of the scores; then the return of the token rewards, which travel as a KL
+            # the standard deviation of the scores; then the return of the token rewards, which are passed as a KL
             scored = Experience(**{**experience.__dict__, "rewards": info["reward"].clone(), "info": {}})
             maker_class.compute_advantages_and_returns(maker, [scored])
             maker_class.compute_advantages_and_returns(maker, [experience])

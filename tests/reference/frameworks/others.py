@@ -1,4 +1,4 @@
-"""rlax, DI-engine, TorchRL, AReaL and SkyRL: single files of theirs, because their packages import whole training stacks.
+"""rlax, DI-engine, TorchRL, AReaL and SkyRL: single files, because their packages import whole training stacks.
 
 What those files import and never call for these formulas is stubbed by name.
 """
@@ -35,7 +35,7 @@ _STUBS = (
     "loguru",
     "skyrl.train",
 )
-# packages of which only the named files are wanted, not what their __init__ imports
+# packages of which only the named files are loaded, without their __init__
 _BARE = (
     "areal",
     "areal.trainer",
@@ -77,7 +77,7 @@ def _bare(name: str) -> None:
 sys.meta_path.insert(0, _Stubs())
 for _name in _BARE:
     _bare(_name)
-# decorates with a GPU kernel where there is one
+# a decorator that uses a GPU kernel if available
 sys.modules["ding.hpc_rl"] = SimpleNamespace(hpc_wrapper=lambda *_, **__: lambda function: function)
 
 import jax
@@ -130,7 +130,12 @@ def gae(rewards: list[float], values: list[float], bootstrap: float, gamma: floa
 
 
 def retrace(
-    rewards: list[float], values: list[float], action_values: list[float], bootstrap: float, gamma: float, c: list[float]
+    rewards: list[float],
+    values: list[float],
+    action_values: list[float],
+    bootstrap: float,
+    gamma: float,
+    c: list[float],
 ) -> list[float]:
     """`c[t]` is the coefficient of token t; the first is not used."""
     return _list(

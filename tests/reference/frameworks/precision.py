@@ -1,4 +1,4 @@
-"""Frameworks that name float32 in their code, run in float64: the same code, only the literal changed."""
+"""Runs code that hard-codes float32 in float64, by replacing the dtype."""
 
 from __future__ import annotations
 

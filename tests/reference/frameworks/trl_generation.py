@@ -1,4 +1,4 @@
-"""What TRL computes between generation and loss: its trainers' own methods, on stand-ins that generate nothing."""
+"""What TRL computes between generation and loss: its trainers' methods, on mock trainers that generate nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _on_tokens(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def grpo(scores: Tensor, mask: Tensor, group_size: int, scale: str) -> Out:
-    """Rows in groups of one size, one after the other, as TRL has them."""
+    """Contiguous groups of equal size, as in TRL."""
     trainer = _Grpo(
         scores[:, None],
         [mask.shape[1]] * len(scores),
@@ -99,7 +99,7 @@ def rloo(scores: Tensor, mask: Tensor, group_size: int, normalize: bool) -> Out:
 
 
 def clipped_scores(scores: Tensor, old: Tensor, ref: Tensor, lengths: list[int], beta: float, bounds: object) -> Tensor:
-    """The scores as RLOO compares them: clipped, then less the price of KL. In groups of two whose other member scores 0
+    """The scores that RLOO compares: clipped, then minus the KL penalty. In groups of two whose other member scores 0
     and has no KL, the advantage of the first is its score."""
     rows, cols = old.shape
     twice = lambda x: torch.stack([x, torch.zeros_like(x)], dim=1).reshape(2 * len(x), *x.shape[1:])

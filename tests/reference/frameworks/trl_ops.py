@@ -1,4 +1,4 @@
-"""TRL's own functions. The GRPO loss is a trainer method: it is called with a light stand-in for the trainer."""
+"""TRL's own functions. The GRPO loss is a trainer method: it is called on a mock trainer."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def kl(log_probs: Tensor, ref: Tensor, mask: Tensor) -> Out:
 
 
 class _Witness:
-    """A β of 1 that keeps what it is multiplied with."""
+    """A β of 1 that records what it is multiplied with."""
 
     def __ne__(self, other: object) -> bool:
         return True

@@ -28,7 +28,7 @@ OPTIMAL = {
 
 
 def grouped(op: str, rewards: Tensor, mask: Tensor, groups: list[int], norm_by_std: bool | None = None) -> Out:
-    """An estimator that reads the groups. GPG's α = rows / non-zero scores stays float32, as verl has it."""
+    """An estimator that reads the groups. GPG's α = rows / non-zero scores stays float32, as in verl."""
     more = {} if norm_by_std is None else {"norm_adv_by_std_in_grpo": norm_by_std}
     config = dict(more)
     if op == "grpo_passk":

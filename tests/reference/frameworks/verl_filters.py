@@ -19,7 +19,7 @@ from verl.utils.debug.metrics import calculate_debug_metrics
 from frameworks.precision import Standin, double
 from frameworks.verl_ops import PROFILE  # noqa: F401
 
-# its package starts a service that is not installed; the file alone needs that service's name only
+# its package starts a service that is not installed; this file only needs the name of the service
 _path = Path(core_algos.__file__).parent / "v1" / "replay_buffer.py"
 _spec = importlib.util.spec_from_file_location("replay_buffer", _path)
 replay_buffer = importlib.util.module_from_spec(_spec)
@@ -45,7 +45,7 @@ def variance_proxy(
 
 
 def dynamic_sampling_filter(scores: list[float], groups: list[int]) -> Out:
-    """The replay buffer's choice of groups to throw away, its store replaced by a list; one entry per row."""
+    """The groups that the replay buffer discards, with its storage replaced by a list; one entry per row."""
     keys = [f"{group}_{row}" for row, group in enumerate(groups)]
     buffer = SimpleNamespace(
         filter_groups_metric=replay_buffer.FILTER_GROUPS_REWARD_METRIC,

@@ -52,7 +52,7 @@ def policy_loss(op: str, log_probs: Tensor, old: Tensor, advantages: Tensor, mas
 
 
 def clip_cov(log_probs: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, params: dict) -> tuple[Out, Tensor]:
-    """Also the tokens that verl chose: those whose factor `corr`, made by ones_like(advantages), is 0 afterwards."""
+    """Also returns the tokens that verl selected: those whose `corr`, ones before the call, is 0 afterwards."""
     seen: list[Tensor] = []
 
     def ones_like(tensor: Tensor, **more: object) -> Tensor:

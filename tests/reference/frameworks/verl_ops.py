@@ -1,4 +1,4 @@
-"""verl's own functions behind one small signature each. Every value here is verl's output."""
+"""verl's own functions with uniform signatures. Every returned value is verl's."""
 
 from __future__ import annotations
 

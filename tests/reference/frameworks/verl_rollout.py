@@ -13,7 +13,7 @@ Out = dict[str, object]
 
 
 def _logged(metrics: dict, prefix: str) -> Out:
-    """verl keeps shares, deviations and effective sizes in float32 whatever it is given."""
+    """verl always computes shares, deviations and effective sample sizes in float32."""
     return {key: float(value) for key, value in metrics.items() if key.startswith(f"rollout_corr/{prefix}")}
 
 

@@ -50,7 +50,7 @@ def gae_verl() -> Iterator[Case]:
 
 
 def gae_openrlhf() -> Iterator[Case]:
-    """Raw in float64; the normalised ones in float32, because OpenRLHF's statistics are."""
+    """Raw advantages in float64; normalised ones in float32, because OpenRLHF's statistics are."""
     for number, item in enumerate(GRIDS):
         yield _gae_case(item, number, "f64", False, openrlhf_ops.PROFILE, openrlhf_ops.gae)
         if item in MANY and item.name not in ("cols-31", "cols-33"):
@@ -158,7 +158,7 @@ OPENRLHF_GROUPS = (
 
 
 def group_openrlhf(op: str, estimators: dict[str, dict[str, bool]]) -> Iterator[Case]:
-    """OpenRLHF wants groups of one size; `index` may put their rows in any order."""
+    """OpenRLHF needs groups of equal size; `index` may reorder their rows."""
     for estimator, params in estimators.items():
         for name, item, size, index in OPENRLHF_GROUPS:
             scores = [round(float(x), 4) for x in rng_for(f"openrlhf/{name}").normal(0.0, 1.0, item.rows)]

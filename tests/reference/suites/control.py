@@ -1,4 +1,4 @@
-"""The controllers, one step after the other in plain Python floats: no framework has the linear KL and the entropy budget."""
+"""The controllers of docs/bnto.md, step by step in Python floats: no framework has them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,13 @@ def series(name: str, length: int, low: float, high: float) -> list[float]:
     return [round(float(x), 4) for x in rng_for(f"control/{name}").uniform(low, high, length)]
 
 
-def case(op: str, name: str, inputs: dict[str, Any], params: dict[str, Any], expect: dict[str, Any], **more: Any) -> Case:
+def case(
+    op: str, name: str, inputs: dict[str, Any], params: dict[str, Any], expect: dict[str, Any], **more: Any
+) -> Case:
     length = len(next(iter(inputs.values())))
-    return Case(op, rows=1, cols=length, mask=[1] * length, inputs=inputs, params=params, expect=expect, name=name, **more)
+    return Case(
+        op, rows=1, cols=length, mask=[1] * length, inputs=inputs, params=params, expect=expect, name=name, **more
+    )
 
 
 def linear() -> Iterator[Case]:
@@ -46,7 +50,14 @@ def budget(inputs: dict[str, list[float]], params: dict[str, Any]) -> dict[str, 
     lam, rate = params.get("lambda", 0.0), params.get("learning_rate", 0.02)
     kind = params.get("schedule", "constant")
     b0, usage, sigma_max, ema, best, waited, plateaus = params.get("B0"), None, 0.0, None, 0.0, 0, 0
-    out: dict[str, list[float]] = {"lambda": [], "B": [], "B_token": [], "usage_ratio": [], "plateau": [], "collapse": []}
+    out: dict[str, list[float]] = {
+        "lambda": [],
+        "B": [],
+        "B_token": [],
+        "usage_ratio": [],
+        "plateau": [],
+        "collapse": [],
+    }
     seen: list[float] = []
     for step, (wh, n) in enumerate(zip(inputs["wH_sum"], inputs["token_count"])):
         std, reward = inputs["reward_std"][step], inputs["reward_sum_mean"][step]
@@ -102,11 +113,26 @@ def budgets() -> Iterator[Case]:
         "adaptive": {"B0": 1.0, "adaptive": True, "lambda": 0.2},
         "warm-up-adaptive": {"warmup": 3, "rho": 0.6, "adaptive": True},
         "usage": {"B0": 2.0, "schedule": "reward-std-usage", "total_steps": 100, "lambda": 0.3},
-        "usage-share": {"B0": 2.0, "schedule": "reward-std-usage", "total_steps": 2000, "a": 0.8, "warmup": 2, "rho": 0.45},
+        "usage-share": {
+            "B0": 2.0,
+            "schedule": "reward-std-usage",
+            "total_steps": 2000,
+            "a": 0.8,
+            "warmup": 2,
+            "rho": 0.45,
+        },
         "usage-short": {"B0": 2.0, "schedule": "reward-std-usage", "total_steps": 9},
         "exponential": {"B0": 2.0, "schedule": "exponential", "alpha": 2.5, "total_steps": 40, "lambda": 0.1},
         "plateau": {"B0": 2.0, "schedule": "plateau", "min_delta": 0.01, "patience": 3, "B_min": 0.8},
-        "plateau-fast": {"warmup": 4, "rho": 0.45, "schedule": "plateau", "min_delta": 0.0, "patience": 2, "ema_decay": 0.6, "kappa": 0.5},
+        "plateau-fast": {
+            "warmup": 4,
+            "rho": 0.45,
+            "schedule": "plateau",
+            "min_delta": 0.0,
+            "patience": 2,
+            "ema_decay": 0.6,
+            "kappa": 0.5,
+        },
         "guard": {"B0": 1.0, "lambda": 0.5, "collapse_guard": True},
     }
     for name, params in settings.items():

@@ -17,11 +17,16 @@ SHORT = {"kl": "k1", "mse": "k2", "low_var_kl": "k3"}
 # estimates beyond the bounds of verl: 10, and those of k3
 FAR = grid("far", 1, 8)
 FAR_DISTANCES = (12.0, -12.0, 3.0, -2.0, 25.0, -25.0, 9.0, -9.5)
-SMALL = (BY_NAME["one-row"], grid("padded", 2, 3, "right"), grid("holes", 2, 3, "holes"), grid("empty-rows", 4, 2, "empty"))
+SMALL = (
+    BY_NAME["one-row"],
+    grid("padded", 2, 3, "right"),
+    grid("holes", 2, 3, "holes"),
+    grid("empty-rows", 4, 2, "empty"),
+)
 
 
 def _zeroed(item: Grid, dtype: str, out: dict) -> dict:
-    """NaN in dropped slots is not ours to compare."""
+    """Replaces NaN in dropped slots, which are not compared."""
     for key in ("grad", "grad_logits"):
         if key in out:
             grad = out[key].reshape(item.rows, item.cols, -1)
@@ -30,7 +35,9 @@ def _zeroed(item: Grid, dtype: str, out: dict) -> dict:
     return out
 
 
-def _case(op: str, name: str, item: Grid, inputs: dict, params: dict, out: dict, profile: str, dtype: str = "f64") -> Case:
+def _case(
+    op: str, name: str, item: Grid, inputs: dict, params: dict, out: dict, profile: str, dtype: str = "f64"
+) -> Case:
     return Case(
         op,
         **item.base(),
@@ -44,7 +51,7 @@ def _case(op: str, name: str, item: Grid, inputs: dict, params: dict, out: dict,
 
 
 def _policies(op: str, item: Grid, garbage: float = 30.0) -> tuple[list[float], ...]:
-    """Student now, student when it sampled, teacher; all below 0 where kept."""
+    """Log-probabilities of the student, of the student when it sampled, and of the teacher; negative where kept."""
     rng = rng_for(f"{op}/{item.name}")
     old = log_probs(rng, item, -garbage)
     below = lambda flat: [min(x, -0.0015) if keep else x for x, keep in zip(flat, item.mask)]
@@ -59,7 +66,11 @@ def _far() -> tuple[list[float], ...]:
 def kl_loss() -> Iterator[Case]:
     def case(item: Grid, data: tuple[list[float], ...], number: int, dtype: str = "f64", more: dict = {}) -> Case:
         estimator = ("k1", "abs", "k2", "k3", "k3+")[number % 5]
-        params = {"estimator": estimator, "coefficient": (0.001, 0.5)[number % 2], "aggregate": MODES[number % 5]} | more
+        params = {
+            "estimator": estimator,
+            "coefficient": (0.001, 0.5)[number % 2],
+            "aggregate": MODES[number % 5],
+        } | more
         new, reference = (item.tensor(data[i], dtype) for i in (0, 2))
         out = ops.kl_loss(new, reference, item.mask_tensor(dtype), params)
         inputs = {"log_probs": data[0], "ref_log_probs": data[2]}
@@ -89,7 +100,7 @@ def opd_verl() -> Iterator[Case]:
 
     for index, mode in enumerate(ESTIMATORS):
         for route in ("clipped", "supervised"):
-            # verl lets "kl" pass, which is the same estimate: we refuse both
+            # verl accepts "kl", which is the same estimate: we reject both
             if route == "supervised" and mode in ("kl", "k1"):
                 continue
             for step in range(3):
@@ -97,7 +108,9 @@ def opd_verl() -> Iterator[Case]:
                 yield case(item, _policies(f"opd/{mode}", item), mode, route, index + step)
             yield case(FAR, _far(), mode, route, 3 * index)
     for number, item in enumerate(SINGLE):
-        yield case(item, _policies("opd/f32", item), "k3", ("clipped", "supervised", "clipped")[number], 3 * number, "f32")
+        yield case(
+            item, _policies("opd/f32", item), "k3", ("clipped", "supervised", "clipped")[number], 3 * number, "f32"
+        )
     item = FEW[1]
     data = _policies("opd/refused", item)
     params = {"estimator": "k1", "max_loss": 10.0, "route": "supervised", "aggregate": "token-mean"}
@@ -105,7 +118,15 @@ def opd_verl() -> Iterator[Case]:
         ops.opd_loss(*(item.tensor(x) for x in data), item.mask_tensor(), params)
     except ValueError as error:
         inputs = dict(zip(("log_probs", "old_log_probs", "teacher_log_probs"), data))
-        yield Case("opd_loss", **item.base(), inputs=inputs, params=params, error=str(error), name="supervised-k1", profile=VERL)
+        yield Case(
+            "opd_loss",
+            **item.base(),
+            inputs=inputs,
+            params=params,
+            error=str(error),
+            name="supervised-k1",
+            profile=VERL,
+        )
 
 
 def opd_trl() -> Iterator[Case]:
@@ -209,7 +230,7 @@ def bypass_mode() -> Iterator[Case]:
                 inputs = {"log_probs": new, "old_log_probs": old, "advantages": advantages}
                 tensors = [item.tensor(x) for x in (new, old, advantages)]
                 out = ops.bypass_mode(*tensors, item.mask_tensor(), params)
-                # everything was rejected: verl's mean over nothing is NaN
+                # everything was rejected: verl's mean of an empty set is NaN
                 if not bool(torch.isfinite(out["loss"])):
                     continue
                 name = f"{form}-{level}-{options or 'all'}-{item.name}"

@@ -51,7 +51,7 @@ def kl_verl() -> Iterator[Case]:
 
 
 def kl_openrlhf() -> Iterator[Case]:
-    """compute_approx_kl works in float32 whatever it is given."""
+    """compute_approx_kl always works in float32."""
     names = ("k1", "k2", "k3", "k1+", "k2+", "k3+")
     for number, item in enumerate(GRIDS + (EDGE,)):
         picked = names if item.name in ("padded", "far") else (names[number % 6],)
@@ -96,7 +96,7 @@ def _trl_case(name: str, item: Grid, lp: list[float], ref: list[float]) -> Case:
 
 
 def kl_full() -> Iterator[Case]:
-    """No profile: all frameworks mean the same sum."""
+    """No profile: all frameworks compute the same sum."""
     grids = (BY_NAME["one-token"], BY_NAME["one-row"], grid("padded", 2, 3, "right"), grid("holes", 2, 3, "holes"))
     for number, vocab in enumerate((1, 2, 5, 8, 9, 17, 50, 257)):
         for dtype in ("f64", "f32") if vocab in (5, 17) else ("f64",):

@@ -1,4 +1,4 @@
-"""The dual game and its controllers: no framework has them, so this is the equations in plain torch, gradients by autograd."""
+"""The dual game of docs/bnto.md in plain torch, gradients by autograd: no framework has it."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ def jump(advantages: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return out
 
 
-def trie(tokens: torch.Tensor, rewards: torch.Tensor, mask: torch.Tensor, groups: list[int], params: dict) -> torch.Tensor:
-    """How far the branches of a group are from each other at each position."""
+def trie(
+    tokens: torch.Tensor, rewards: torch.Tensor, mask: torch.Tensor, groups: list[int], params: dict
+) -> torch.Tensor:
+    """The spread of the branches of a group at each position."""
     out, scores = torch.zeros_like(rewards), (rewards * mask).sum(-1)
     for r in range(mask.shape[0]):
         for t in range(mask.shape[1]):
@@ -69,7 +71,9 @@ def trie(tokens: torch.Tensor, rewards: torch.Tensor, mask: torch.Tensor, groups
                 )
                 if groups[o] == groups[r] and mask[o, t] > 0 and (params.get("prefix") != "same" or prefix):
                     branches.setdefault(int(tokens[o, t]), []).append(float(scores[o]))
-            kept = [torch.tensor(b, dtype=torch.float64) for b in branches.values() if len(b) >= params["min_branch_size"]]
+            kept = [
+                torch.tensor(b, dtype=torch.float64) for b in branches.values() if len(b) >= params["min_branch_size"]
+            ]
             if len(branches) < 2 or not kept:
                 continue
             values = torch.stack([b.median() if params["branch_value"] == "median" else b.mean() for b in kept])
@@ -104,7 +108,7 @@ def structural(
 
 
 def loss_and_grad(data: dict[str, torch.Tensor], mask: torch.Tensor, params: dict, groups: list[int]) -> dict[str, Any]:
-    """The equations; dropped slots are taken out before anything else."""
+    """The equations; dropped slots are removed first."""
     data = {key: torch.where(mask > 0, x, torch.zeros_like(x)) for key, x in data.items()}
     new = data["log_probs"].clone().requires_grad_(True)
     old, ref, a = data["old_log_probs"], data.get("ref_log_probs"), data["advantages"]
@@ -132,7 +136,7 @@ def loss_and_grad(data: dict[str, torch.Tensor], mask: torch.Tensor, params: dic
     first, second = -modified * ratio, -modified * inside
     loss = aggregate(torch.maximum(first, second), mask, params["aggregate"], params.get("scale_factor", 1.0), groups)
     n = mask.sum()
-    # no token may sit where the derivative is a matter of taste; A_mod is 0 only where its derivative is 0 too
+    # no token may be where the derivative is ambiguous; A_mod is 0 only where its derivative is 0 too
     edges = [ratio - (1 - params["clip_low"]), ratio - (1 + params["clip_high"]), (new - old).abs() - 20]
     for edge in edges:
         assert float(edge.detach()[mask > 0].abs().min()) > 1e-6
@@ -159,7 +163,8 @@ def drawn(name: str, item: Grid) -> dict[str, list[float]]:
         "rewards": rng.normal(0.0, 1.0, len(old)),
     }
     out = {
-        key: [round(float(v), 4) if m else GARBAGE for v, m in zip(values, item.mask)] for key, values in columns.items()
+        key: [round(float(v), 4) if m else GARBAGE for v, m in zip(values, item.mask)]
+        for key, values in columns.items()
     }
     return out | {"tokens": [float(v) for v in rng.integers(0, 3, len(old))]}
 
@@ -170,9 +175,12 @@ def case(name: str, item: Grid, data: dict[str, list[float]], params: dict, dtyp
     wanted += ["tokens", "rewards"] if params.get("complexity") == "trie" else []
     wanted += [key for key in ("importance",) if key in data]
     inputs = {key: data[key] for key in wanted if key in data}
-    # in double precision whatever the type: what is compared is our rounding, not torch's
+    # always in float64: the test is about our rounding, not torch's
     expect = loss_and_grad(
-        {key: item.tensor(x).to(torch.float32).double() if dtype == "f32" else item.tensor(x) for key, x in inputs.items()},
+        {
+            key: item.tensor(x).to(torch.float32).double() if dtype == "f32" else item.tensor(x)
+            for key, x in inputs.items()
+        },
         item.mask_tensor(),
         params,
         groups,
@@ -209,8 +217,10 @@ def plain_and_gated(weight: str) -> Iterator[Case]:
             data = drawn(f"rows-5/{mode}", item)
             yield case(f"rows-5-{gradient}-{mode}", item, data, settings(number % 2, weight, gradient, mode))
         for item in SINGLE:
-            yield case(f"{item.name}-{gradient}", item, drawn(item.name, item), settings(0, weight, gradient, MODES[0]), "f32")
-        # log-ratios beyond ±20, certain and hardly possible tokens, an advantage of 0
+            yield case(
+                f"{item.name}-{gradient}", item, drawn(item.name, item), settings(0, weight, gradient, MODES[0]), "f32"
+            )
+        # log-ratios beyond ±20, tokens with p near 1 and near 0, an advantage of 0
         far = [25.0, -25.0, 19.0, -19.0, 0.05, -0.05] * 3
         old = [-26.0, -0.5, -21.0, -1.0, -1.0, -1.0] * 3
         data = {
@@ -228,7 +238,9 @@ def structured() -> Iterator[Case]:
     number = 0
     for item in GRIDS:
         for scope in ("batch", "sequence"):
-            params = settings(number, "structural", GRADIENTS[number % 2], MODES[number % len(MODES)]) | {"scope": scope}
+            params = settings(number, "structural", GRADIENTS[number % 2], MODES[number % len(MODES)]) | {
+                "scope": scope
+            }
             yield case(f"{item.name}-jump-{scope}", item, drawn(item.name, item), params)
             number += 1
     for item in [item for item in GRIDS if item.rows > 1]:
@@ -246,7 +258,9 @@ def structured() -> Iterator[Case]:
         data |= {"importance": [abs(x) for x in data["rewards"]]}
         yield case(f"given-{gradient}", item, data, settings(0, "structural", gradient, "token-mean"))
     for item in SINGLE:
-        yield case(f"{item.name}-jump", item, drawn(item.name, item), settings(0, "structural", "through", MODES[0]), "f32")
+        yield case(
+            f"{item.name}-jump", item, drawn(item.name, item), settings(0, "structural", "through", MODES[0]), "f32"
+        )
 
 
 FILES = {

@@ -14,12 +14,12 @@ from suites.advantage import GROUPS, ONE_KEPT, OPENRLHF_GROUPS, by_row, group_dr
 
 Draw = tuple[str, Grid, list[int], list[float], str]
 GAMMAS = (1.0, 0.99, 0.9, 0.5, 0.0)
-# whitening divides what is left of equal scores by 1e-4
+# with equal scores, whitening divides rounding errors by 1e-4
 EQUAL = {"one-row-f64", "tied", "near-tied", "near-tied-zero"}
 
 
 def _draws(op: str) -> Iterator[Draw]:
-    """Those of GRPO, and scores that stand on dropped slots: groups sum over all slots."""
+    """The cases of GRPO, and scores on dropped slots: groups sum over all slots."""
     yield from group_draws(op)
     item = Grid("dropped", 4, 3, (1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1))
     yield "on-dropped-slots", item, [3, 1, 3, 1], normal(rng_for(f"{op}/dropped"), grid("any", 4, 3)), "f64"
@@ -28,11 +28,17 @@ def _draws(op: str) -> Iterator[Draw]:
             item = grid("uneven", 7 if number % 2 else 5, 2)
             drawn = [round(float(x), 4) for x in rng_for(f"{op}/uneven").normal(0.0, 1.0, item.rows)]
             scores = [x if row < scored else 0.0 for row, x in enumerate(drawn)]
-            yield f"uneven-{scored}-of-{item.rows}", item, [row % 2 for row in range(item.rows)], by_row(item, scores), "f64"
+            yield (
+                f"uneven-{scored}-of-{item.rows}",
+                item,
+                [row % 2 for row in range(item.rows)],
+                by_row(item, scores),
+                "f64",
+            )
 
 
 def _case(op: str, name: str, item: Grid, dtype: str, run: Callable, inputs: dict, **more: object) -> Case:
-    """A refused call becomes an expected error. What is not finite in dropped slots is written as 0."""
+    """A rejected call becomes an expected error. Values that are not finite in dropped slots are written as 0."""
     case = Case(op, **item.base(), inputs=inputs, name=name, dtype=dtype, **({"profile": verl.PROFILE} | more))
     try:
         out = run()

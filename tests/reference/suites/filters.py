@@ -1,4 +1,4 @@
-"""Which tokens, sequences and prompts take part: gates, masks, filters, and what verl logs of them."""
+"""Gates, masks and filters of tokens, sequences and prompts, and what verl logs about them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rollout_gate() -> Iterator[Case]:
         except ValueError as error:
             made.error = str(error)
             return made
-        for move in (1e-5, -1e-5):  # nothing sits on a bound
+        for move in (1e-5, -1e-5):  # no value is on a bound
             moved = run([x + move for x in old], "f64")
             assert abs(float(moved["filtered"]) - float(run(old, "f64")["filtered"])) < 1e-9, name
         return made
@@ -80,7 +80,9 @@ def off_policy_sequence_mask() -> Iterator[Case]:
         dtype = "f64" if number < len(GRIDS) else "f32"
         for threshold in (0.1, 0.0):
             old, new = _pair("off_policy", item)
-            rows = [round(float(x), 3) for x in rng_for(f"off_policy/{item.name}/{threshold}").normal(0.0, 1.0, item.rows)]
+            rows = [
+                round(float(x), 3) for x in rng_for(f"off_policy/{item.name}/{threshold}").normal(0.0, 1.0, item.rows)
+            ]
             tensors = [item.tensor(x, dtype) for x in (new, old)]
             per_row = torch.tensor(rows, dtype=DTYPES[dtype])
             yield Case(
@@ -97,7 +99,7 @@ def off_policy_sequence_mask() -> Iterator[Case]:
                 profile=trl_generation.PROFILE,
                 dtype=dtype,
             )
-    # a token the sampler could not score counts nothing
+    # a token without a sampler score is not counted
     item = BY_NAME["padded"]
     old, new = _pair("off_policy", item)
     old[0] = float("nan")
@@ -115,7 +117,7 @@ def off_policy_sequence_mask() -> Iterator[Case]:
 
 
 def high_entropy_mask() -> Iterator[Case]:
-    """Shares whose quantile falls on a token keep it: rounding must not decide, so no share does."""
+    """No share has its quantile exactly on a token, where rounding would decide whether it is kept."""
     for number, item in enumerate(GRIDS + SINGLE + (EMPTY,)):
         dtype = "f32" if len(GRIDS) <= number < len(GRIDS) + 3 else "f64"
         for share in (0.2, 0.55, 1.0):

@@ -55,7 +55,7 @@ def aggregate(ops, modes: tuple[str, ...]) -> Iterator[Case]:
 
 
 def prompt_mean() -> Iterator[Case]:
-    """The mean over prompts of the token mean inside each; one without kept tokens counts, as 0."""
+    """The mean over prompts of their token means; a prompt without kept tokens counts as 0."""
     more = (
         ("half-empty", BY_NAME["empty-rows"], [0, 1, 0, 1]),
         ("six", grid("six", 6, 4, "right"), [2, 0, 1, 2, 2, 0]),
@@ -80,7 +80,7 @@ def prompt_mean() -> Iterator[Case]:
 
 
 def _check_margin(item: Grid, ratio: list[float], bounds: tuple[float, ...]) -> None:
-    """No kept token may sit on a bound: what happens there depends on the torch version."""
+    """No kept token may be on a bound, where the gradient depends on the torch version."""
     for slot, keep in enumerate(item.mask):
         for bound in bounds:
             assert not keep or abs(ratio[slot] - bound) > 1e-6, (item.name, ratio[slot], bound)

@@ -73,7 +73,7 @@ def masked_whiten() -> Iterator[Case]:
 
 
 def kl_means() -> Iterator[Case]:
-    """Differences within the clamps of verl's k3, so that they change nothing."""
+    """Differences within the clamps of verl's k3, so that the clamps have no effect."""
     for number, item in enumerate(GRIDS + SINGLE):
         dtype = "f64" if number < len(GRIDS) else "f32"
         rng = rng_for(f"kl_means/{item.name}")
@@ -121,7 +121,7 @@ def clip_fractions(ops, duals: tuple[float | None, ...]) -> Iterator[Case]:
     for number, item in enumerate(SINGLE):
         yield case(item.name, item, draw(item, 0.5), number, "f32")
         yield case(f"{item.name}-wide", item, draw(item, 3.0), number)
-    # far log-ratios with advantages of both signs and of none
+    # large log-ratios with positive, negative and zero advantages
     far = [15.0, 15.0, 15.0, -15.0, -15.0, -15.0, 1.3, 1.3, 1.3, -0.9, -0.9, -0.9, 0.0, 0.0]
     advantages = [1.0, -1.0, 0.0] * 4 + [1.0, -1.0]
     for number in range(3):
@@ -129,10 +129,10 @@ def clip_fractions(ops, duals: tuple[float | None, ...]) -> Iterator[Case]:
         yield case(f"far-{number}", grid("far", 1, len(far)), data, number)
 
 
-def seed_analysis(
+def analysis_keys(
     logp: torch.Tensor, adv: torch.Tensor, rewards: torch.Tensor, resp_mask: torch.Tensor
 ) -> dict[str, object]:
-    """The five keys exactly as the owner's pseudo-code (seed 000) writes them."""
+    """The five keys as docs/bnto.md §2 defines them."""
     valid = resp_mask.bool()
     prob = torch.exp(logp)
     H = -(prob * logp)
@@ -155,7 +155,7 @@ def analysis() -> Iterator[Case]:
         rng = rng_for(f"analysis/{item.name}")
         old, advantages = log_probs(rng, item, 5.0), normal(rng, item)
         rewards = normal(rng, item) if number % 2 else outcome(rng, item)
-        out = seed_analysis(*(item.tensor(x, dtype) for x in (old, advantages, rewards)), item.mask_tensor(dtype))
+        out = analysis_keys(*(item.tensor(x, dtype) for x in (old, advantages, rewards)), item.mask_tensor(dtype))
         yield Case(
             "analysis",
             **item.base(),
@@ -210,7 +210,7 @@ FILES = {
     "metric/kl_means.verl.json": ("verl", kl_means),
     "metric/clip_fractions.verl.json": ("verl", lambda: clip_fractions(verl_ops, (3.0, 1.5, 10.0))),
     "metric/clip_fractions.trl.json": ("trl", lambda: clip_fractions(trl_ops, (None, 1.5, 3.0))),
-    "metric/analysis.seed.json": ("seed", analysis),
+    "metric/analysis.bnto.json": ("bnto", analysis),
     "metric/explained_variance.verl.json": ("verl", explained_variance),
     "metric/correlation.torch.json": ("torch", correlation),
 }

@@ -1,4 +1,4 @@
-"""Stage 6: all that a trainer logs for a batch, and how verl joins micro-batches."""
+"""Stage 6: everything that a trainer logs for a batch, and how verl merges micro-batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POLICIES = ("log_probs", "old_log_probs", "ref_log_probs", "rollout_log_probs")
 
 
 def _draw(op: str, item: Grid, names: tuple[str, ...]) -> tuple[np.random.Generator, dict[str, list[float]]]:
-    """Policies near each other and plain numbers; zeros in dropped slots, for verl adds those up too."""
+    """Similar policies and moderate values; zeros in dropped slots, because verl sums those too."""
     rng = rng_for(f"{op}/{item.name}")
     old = log_probs(rng, item, 0.0)
     data = {name: old if name == "old_log_probs" else near(rng, item, old, 0.3, 0.0) for name in POLICIES}
@@ -39,7 +39,7 @@ def verl() -> Iterator[Case]:
         rng, data = _draw("verl_metrics", item, names)
         _far_from_bounds(data, item)
         rows = [item.mask[i * item.cols : (i + 1) * item.cols] for i in range(item.rows)]
-        # a response is what the model wrote and read, kept or not: aborted ones have no kept token
+        # a response includes dropped tokens; an aborted one has no kept token
         lengths = [max((t + 1 for t, keep in enumerate(row) if keep), default=0) for row in rows]
         prompts = [int(n) for n in rng.integers(1, 5, item.rows)]
         params = {
@@ -49,7 +49,7 @@ def verl() -> Iterator[Case]:
             "gradient_norm": 0.25 + number / 8,
         }
         tensors = {name: item.tensor(values, dtype) for name, values in data.items()}
-        if item is EMPTY:  # with the sampler's verl refuses it
+        if item is EMPTY:  # verl rejects it with sampler log-probabilities
             del data["rollout_log_probs"]
         yield Case(
             "verl_metrics",
@@ -60,7 +60,7 @@ def verl() -> Iterator[Case]:
             name=f"{item.name}-{dtype}",
             profile=verl_ops.PROFILE,
             dtype=dtype,
-            # differences of sums in single precision
+            # differences of float32 sums
             rtol=None if dtype == "f64" else 1e-4,
             atol=None if dtype == "f64" else 2e-5,
         )
@@ -72,13 +72,11 @@ def reductions() -> Iterator[Case]:
     for key in keys:
         expect = metric_sets.reduce(key, values)
         inputs = {"values": values}
-        yield Case(
-            "reduce_metrics", 1, 4, [1] * 4, inputs, expect, {"key": key}, name=key, profile=verl_ops.PROFILE
-        )
+        yield Case("reduce_metrics", 1, 4, [1] * 4, inputs, expect, {"key": key}, name=key, profile=verl_ops.PROFILE)
 
 
 def trl() -> Iterator[Case]:
-    """Every row has a kept token; more than one column, for a single one TRL takes for a sequence's number."""
+    """Every row has a kept token, and more than one column: TRL takes a single column for a per-sequence value."""
     modes = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
     grids = tuple(item for item in GRIDS if item.cols > 1 and item.name != "empty-rows")
     for number, item in enumerate(grids + SINGLE):
@@ -137,7 +135,7 @@ def trl() -> Iterator[Case]:
 
 
 def openrlhf() -> Iterator[Case]:
-    """The gate counts a row without kept tokens as filtered, and its mean is NaN: every row has one."""
+    """Every row has a kept token: the gate would count an empty row as filtered, with mean NaN."""
     names = ("advantages", "returns", "values", "predictions", "entropies", "rewards")
     grids = tuple(item for item in GRIDS if item.name != "empty-rows")
     for number, item in enumerate(grids + SINGLE):

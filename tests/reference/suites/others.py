@@ -1,4 +1,4 @@
-"""What rlax, DI-engine, TorchRL, AReaL and SkyRL have and the three others have not. No profile: the library's defaults."""
+"""Formulas of rlax, DI-engine, TorchRL, AReaL and SkyRL that verl, TRL and OpenRLHF lack. No profile: our defaults."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from golden import F32, Case
 GAMMAS, LAMBDAS = (1.0, 0.99, 0.9, 0.5, 0.0), (0.95, 1.0, 0.5, 0.0)
 
 
-def _by_row(item: Grid, run: Callable[[int, list[int]], tuple[list[float], ...]], outputs: int = 1) -> list[list[float]]:
-    """Runs each row on its kept tokens alone, as if the others were not there; zeros in dropped slots."""
+def _by_row(
+    item: Grid, run: Callable[[int, list[int]], tuple[list[float], ...]], outputs: int = 1
+) -> list[list[float]]:
+    """Runs each row on its kept tokens only; zeros in dropped slots."""
     flat = [[0.0] * len(item.mask) for _ in range(outputs)]
     for row in range(item.rows):
         slots = [row * item.cols + c for c in range(item.cols) if item.mask[row * item.cols + c]]

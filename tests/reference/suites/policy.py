@@ -101,7 +101,7 @@ def entropy(ops) -> Iterator[Case]:
 
 
 def entropy_minus_inf() -> Iterator[Case]:
-    """torch.distributions.Categorical gives an excluded entry no share; the frameworks' forms give NaN."""
+    """torch.distributions.Categorical: an entry of −inf contributes 0; the frameworks' formulas give NaN."""
     item = SMALL[2]
     for vocab in (2, 5, 9, 17):
         name = f"minus-inf-vocab-{vocab}"

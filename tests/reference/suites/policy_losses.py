@@ -40,7 +40,7 @@ def draw(op: str, item: Grid, garbage: float, by_row: bool = False, scale: float
 
 
 def _advantages(item: Grid, flat: list[float], dtype: str, by_row: bool) -> torch.Tensor:
-    """(rows,) where the framework takes one for each sequence; rows without kept tokens get 1."""
+    """(rows,) if the framework takes one per sequence; rows without kept tokens get 1."""
     full = item.tensor(flat, dtype)
     if not by_row:
         return full
@@ -57,7 +57,7 @@ def _run(ops, op: str, item: Grid, data: Data, params: Params, dtype: str, by_ro
 def check_margin(
     run: Callable[[list[float]], dict], new: list[float], mask: tuple[int, ...], out: dict, name: str
 ) -> None:
-    """Moving the log-probabilities a little must change neither a metric nor the branch that any token takes."""
+    """Small changes of the log-probabilities must change neither a metric nor the branch of any token."""
     noise = rng_for(f"margin/{name}").choice([-1.0, 1.0], len(new))
     for signs in ([1.0] * len(new), [-1.0] * len(new), noise):
         moved = run([x + 2e-5 * s for x, s in zip(new, signs)])
@@ -125,7 +125,7 @@ def verl(
 def fixed(
     ops, op: str, settings: tuple[Params, ...], garbage: float, far: tuple[Grid, Data], tokens: bool
 ) -> Iterator[Case]:
-    """Losses whose aggregation is their own. TRL takes one advantage for each row; `tokens` adds cases with more."""
+    """Losses with a fixed aggregation. TRL takes one advantage per row; `tokens` adds cases with one per token."""
     by_row = ops is trl_ops
     pick = lambda number: settings[number % len(settings)]
     for number, item in enumerate(GRIDS):

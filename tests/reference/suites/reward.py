@@ -1,4 +1,4 @@
-"""Stage 3, reward: scores on tokens, the KL penalty inside the reward, the penalty for answers that are too long."""
+"""Stage 3, reward: scores on tokens, the KL penalty inside the reward, the overlong penalty."""
 
 from __future__ import annotations
 

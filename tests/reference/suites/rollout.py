@@ -34,7 +34,7 @@ def _case(
     run: Callable,
     dtype: str = "f64",
 ) -> Case:
-    """A refused call becomes an expected error. No number may sit on a bound: small moves must keep every branch."""
+    """A rejected call becomes an expected error. No value may be on a bound: small changes must not switch a branch."""
     old, rollout = data
     inputs = {"old_log_probs": old, "rollout_log_probs": rollout}
     case = Case(
@@ -58,7 +58,7 @@ def _case(
 
 
 def rollout_is() -> Iterator[Case]:
-    """Drawn again until a weight is left: with none verl divides by zero in its effective sample size."""
+    """Redraws until a weight is left: without any, verl divides by zero in its effective sample size."""
     bounds = ((None, 2.0), (None, 1.1), (0.5, 5.0), (0.92, 1.1))
 
     def case(item: Grid, number: int, level: str, normalize: bool, data=None, dtype: str = "f64") -> Case:
@@ -94,7 +94,7 @@ def rollout_is() -> Iterator[Case]:
 
 
 def logged(cases: Iterator[Case]) -> Iterator[Case]:
-    """The metrics of the same calls. verl keeps some in float32, so they are compared as such."""
+    """The metrics of the same calls. verl computes some in float32, so they are compared with that tolerance."""
     for case in cases:
         if case.dtype == "f64" and hasattr(case, "logged"):
             case.expect, case.name = case.logged, f"metrics-{case.name}"

@@ -1,4 +1,4 @@
-"""Smaller formulas: statistics of rows, penalties of scores, KL with importance weights, the adaptive price of KL."""
+"""Smaller formulas: row statistics, score penalties, importance-weighted KL, the adaptive KL coefficient."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ SETTINGS = (
 
 
 def adaptive_kl(ops) -> Iterator[Case]:
-    """The price after each of a series of measured KLs."""
+    """The coefficient after each measured KL of a series."""
     for name, series in SERIES.items():
         for number, params in enumerate(SETTINGS):
             controller, values = ops.controller(params), []

@@ -1,4 +1,4 @@
-"""What none of the three frameworks has, in plain torch from the formula catalogue (§6, §9)."""
+"""Formulas that none of the three frameworks has, in plain torch from their papers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = tuple[torch.Tensor, ...]
 
 
 def td_lambda(row: Row, bootstrap: torch.Tensor, gamma: float, lam: float) -> dict[str, torch.Tensor]:
-    """rlax `lambda_returns`: G_t = r_t + γ((1 − λ) v_{t+1} + λ G_{t+1}), both at the end the bootstrap."""
+    """rlax `lambda_returns`: G_t = r_t + γ((1 − λ) v_{t+1} + λ G_{t+1}), starting from the bootstrap."""
     rewards, values = row
     after, value, out = bootstrap, bootstrap, torch.zeros_like(rewards)
     for t in reversed(range(len(rewards))):

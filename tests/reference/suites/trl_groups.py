@@ -1,4 +1,4 @@
-"""What TRL computes of scores before its loss: group advantages, the price of KL, clipped scores, sampler weights."""
+"""What TRL computes from scores before its loss: group advantages, KL penalty, clipped scores, sampler weights."""
 
 from __future__ import annotations
 
@@ -83,7 +83,12 @@ def gdpo() -> Iterator[Case]:
             yield _case("gdpo", f"{sources}-{item.name}", item, size, {"reward_sources": flat}, params, out, "f64")
 
 
-PADDED = (grid("one-token", 1, 1), grid("padded", 3, 5, "right"), grid("cols-17", 2, 17, "right"), grid("rows-5", 5, 4, "right"))
+PADDED = (
+    grid("one-token", 1, 1),
+    grid("padded", 3, 5, "right"),
+    grid("cols-17", 2, 17, "right"),
+    grid("rows-5", 5, 4, "right"),
+)
 
 
 def _lengths(item: Grid) -> list[int]:
@@ -157,7 +162,14 @@ def rollout_is() -> Iterator[Case]:
 
 
 def repetition_penalty() -> Iterator[Case]:
-    for ngram, penalty, alphabet in ((3, -1.0, 2), (2, -0.5, 3), (1, -1.0, 4), (4, -2.0, 2), (3, 0.0, 2), (20, -1.0, 2)):
+    for ngram, penalty, alphabet in (
+        (3, -1.0, 2),
+        (2, -0.5, 3),
+        (1, -1.0, 4),
+        (4, -2.0, 2),
+        (3, 0.0, 2),
+        (20, -1.0, 2),
+    ):
         for item in PADDED:
             tokens = [int(x) for x in rng_for(f"repeat/{item.name}/{alphabet}").integers(0, alphabet, len(item.mask))]
             rows = [tokens[row * item.cols :][:length] for row, length in enumerate(_lengths(item))]

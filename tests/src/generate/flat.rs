@@ -17,11 +17,11 @@ pub struct Flat<R> {
     pub ids: Vec<u32>,
     /// In the order of [`Column`].
     pub columns: Vec<Vec<R>>,
-    /// One per sequence; that of a sequence without kept tokens takes no part in anything.
+    /// One per sequence; that of a sequence without kept tokens is never used.
     pub scores: Vec<R>,
-    /// One per sequence, for formulas that know no tokens.
+    /// One per sequence, for formulas without tokens.
     pub outcomes: Vec<R>,
-    /// One per sequence; that of a sequence without kept tokens takes no part in anything.
+    /// One per sequence; that of a sequence without kept tokens is never used.
     pub bootstrap: Vec<R>,
     /// One per sequence.
     pub lengths: Vec<u32>,

@@ -10,15 +10,21 @@ pub use flat::Flat;
 pub use world::{Column, World};
 
 /// `f32` or `f64`, as logits and as everything else.
-pub trait Number: Real + Logit<Compute = Self> {
+pub trait Number: Real + Logit<Compute = Self> + tokenwise_catalogue::Number {
     /// Which of the two, for tolerances and messages.
     const NAME: &'static str;
-    /// The bits; every NaN gives the same ones, because payloads are not promised.
+    /// The largest finite number.
+    const LARGEST: Self;
+    /// A subnormal number.
+    const SUBNORMAL: Self;
+    /// The bits; every NaN gives the same ones, because payloads are not guaranteed.
     fn bits(self) -> u64;
 }
 
 impl Number for f32 {
     const NAME: &'static str = "f32";
+    const LARGEST: Self = Self::MAX;
+    const SUBNORMAL: Self = Self::MIN_POSITIVE * 0.125;
     fn bits(self) -> u64 {
         if self.is_nan() {
             u64::MAX
@@ -30,6 +36,8 @@ impl Number for f32 {
 
 impl Number for f64 {
     const NAME: &'static str = "f64";
+    const LARGEST: Self = Self::MAX;
+    const SUBNORMAL: Self = Self::MIN_POSITIVE * 0.125;
     fn bits(self) -> u64 {
         if self.is_nan() {
             u64::MAX
@@ -44,7 +52,7 @@ impl Number for f64 {
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers that belong to a seed.
+    /// The generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -74,14 +82,14 @@ impl Random {
     }
 }
 
-/// How a world is to be made; what a failing property prints.
+/// How a world is generated; printed by a failing property.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
-    /// Of all its numbers.
+    /// The seed of all its numbers.
     pub seed: u64,
     /// How many sequences.
     pub sequences: usize,
-    /// The longest of them.
+    /// The length of the longest one.
     pub longest: usize,
 }
 

@@ -57,7 +57,7 @@ impl Column {
     }
 }
 
-/// One sequence with everything a formula may ask for.
+/// One sequence with everything a formula may need.
 #[derive(Clone, Debug)]
 struct Sequence<R> {
     keep: Vec<bool>,
@@ -69,7 +69,7 @@ struct Sequence<R> {
     group: u32,
 }
 
-/// Sequences that can be laid out in one way or another, joined and split.
+/// Sequences that can be laid out packed or padded, joined and split.
 #[derive(Clone, Debug)]
 pub struct World<R> {
     sequences: Vec<Sequence<R>>,
@@ -112,7 +112,7 @@ impl<R: Number> World<R> {
         Self { sequences, vocab: self.vocab }
     }
 
-    /// Both one after the other; no group has members in both.
+    /// Both worlds, concatenated; no group has members in both.
     pub fn followed_by(&self, other: &Self) -> Self {
         let mut sequences = self.sequences.clone();
         for sequence in &other.sequences {
@@ -121,7 +121,7 @@ impl<R: Number> World<R> {
         Self { sequences, vocab: self.vocab }
     }
 
-    /// As `part`, but with the group ids of the whole: only for counting per prompt.
+    /// The group id of a sequence in the whole world, unlike in a `part`: for counting per prompt.
     pub fn group_of(&self, sequence: usize) -> usize {
         self.sequences[sequence].group as usize
     }
@@ -131,7 +131,7 @@ impl<R: Number> World<R> {
         self.flat(None, &mut Random::new(0))
     }
 
-    /// Rows of one length, garbage in what is added on the right.
+    /// Rows of one length, with garbage in the padding on the right.
     pub fn padded(&self, extra: usize, random: &mut Random) -> Flat<R> {
         let longest = self.sequences.iter().map(|sequence| sequence.keep.len()).max().unwrap_or(0);
         self.flat(Some(longest + extra), random)
@@ -182,7 +182,7 @@ impl<R: Number> Sequence<R> {
                 _ => random.below(4) != 0,
             })
             .collect();
-        // log-probabilities of policies that moved a little, and now and then a lot
+        // log-probabilities of policies that moved a little, and occasionally a lot
         let mut columns = vec![Vec::new(); COLUMNS.len()];
         for _ in 0..len {
             let reach = random.pick(&[0.05, 0.3, 0.3, 1.5]);

@@ -3,19 +3,24 @@
 use std::{cell::RefCell, collections::BTreeSet};
 
 use serde_json::{Map, Value};
-use tokenwise::{policy::Logit, profile::Conventions, Batch, Groups, Layout, Mask, Profile, Real};
+use tokenwise::{
+    loss::{Aggregate, DualClip},
+    profile::Conventions,
+    Batch, Groups, Layout, Mask, Profile, Real,
+};
+use tokenwise_catalogue::{ConfigFault, Refusal, Value as Setting};
 
 use super::{
     compare::{self, Outputs},
     ops,
     parse::{dense_ids, tolerance},
+    step::{setting, value},
 };
 
 pub(super) use super::parse::{number, numbers};
 
-/// A number type that logits can be stored in as they are.
-pub(super) trait Number: Real + Logit<Compute = Self> {}
-impl<R: Real + Logit<Compute = R>> Number for R {}
+/// Parameters for which `null` means off, not the default.
+const NULL_IS_OFF: [&str; 3] = ["clip", "max_loss", "log_prob_floor"];
 
 /// Why an operation gave no outputs.
 #[derive(Debug)]
@@ -31,6 +36,19 @@ pub(super) enum Failure {
 impl From<tokenwise::Error> for Failure {
     fn from(error: tokenwise::Error) -> Self {
         Self::Refused(error)
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Core(error) => Self::Refused(error),
+            Refusal::Config(error) if error.fault == ConfigFault::Key => {
+                Self::Malformed(format!("params: unknown key \"{}\"", error.parameter))
+            }
+            Refusal::Config(error) => Self::Unfit(error.to_string()),
+            other => Self::Malformed(other.to_string()),
+        }
     }
 }
 
@@ -81,7 +99,6 @@ pub(super) struct Case<'v> {
     pub(super) rows: usize,
     pub(super) cols: usize,
     keep: Vec<bool>,
-    every: Vec<bool>,
     groups: Option<Vec<u32>>,
     inputs: Fields<'v>,
     params: Fields<'v>,
@@ -157,7 +174,6 @@ impl<'v> Case<'v> {
             rows,
             cols,
             keep,
-            every: vec![true; slots],
             groups,
             inputs: Fields::new("inputs", &value["inputs"])?,
             params: Fields::new("params", &value["params"])?,
@@ -190,9 +206,9 @@ impl<'v> Case<'v> {
         Ok(Batch::new(Layout::padded(self.rows, self.cols)?, Mask::new(&self.keep))?)
     }
 
-    /// The same layout, every slot kept.
-    pub(super) fn whole_batch(&self) -> Result<Batch<'_>, Failure> {
-        Ok(Batch::new(Layout::padded(self.rows, self.cols)?, Mask::new(&self.every))?)
+    /// Whether the case has groups.
+    pub(super) fn has_groups(&self) -> bool {
+        self.groups.is_some()
     }
 
     pub(super) fn groups(&self) -> Result<Groups<'_>, Failure> {
@@ -236,14 +252,6 @@ impl<'v> Case<'v> {
             .collect()
     }
 
-    /// An optional per-sequence input, zeros without it.
-    pub(super) fn bootstrap<R: Real>(&self) -> Result<Vec<R>, Failure> {
-        match self.inputs.get("bootstrap") {
-            Some(_) => self.input("bootstrap", self.rows),
-            None => Ok(vec![R::zero(); self.rows]),
-        }
-    }
-
     /// The raw parameter; `None` if absent.
     pub(super) fn param(&self, key: &str) -> Option<&'v Value> {
         self.params.get(key)
@@ -253,11 +261,6 @@ impl<'v> Case<'v> {
     fn set(&self, keys: &[&str]) -> Option<&'v Value> {
         let found: Vec<_> = keys.iter().filter_map(|key| self.param(key)).collect();
         found.into_iter().find(|value| !value.is_null())
-    }
-
-    /// Parameters that others of the same family read; this one may carry them unread.
-    pub(super) fn family(&self, keys: &[&str]) {
-        self.set(keys);
     }
 
     pub(super) fn number(&self, key: &str, default: Option<f64>) -> Result<f64, Failure> {
@@ -291,6 +294,13 @@ impl<'v> Case<'v> {
         }
     }
 
+    /// A list of numbers; `None` for the default.
+    pub(super) fn list(&self, key: &str) -> Result<Option<Vec<f64>>, Failure> {
+        let Some(value) = self.set(&[key]) else { return Ok(None) };
+        let len = value.as_array().map_or(0, Vec::len);
+        numbers(key, value, len).map(Some).map_err(Failure::Unfit)
+    }
+
     /// A text, or a number as one would write it in a text.
     pub(super) fn spelled(&self, key: &str) -> Result<String, Failure> {
         match self.set(&[key]) {
@@ -304,5 +314,74 @@ impl<'v> Case<'v> {
             Some(value) => value.as_str().ok_or_else(|| Failure::Unfit(format!("{key}: expected a name, got {value}"))),
             None => Ok(default),
         }
+    }
+
+    /// All parameters.
+    pub(super) fn params(&self) -> impl Iterator<Item = (&'v str, &'v Value)> {
+        self.params.map.into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// A parameter as a setting; `None` for the default.
+    pub(super) fn setting(&self, key: &str) -> Result<Option<Setting>, Failure> {
+        match self.param(key) {
+            None => Ok(None),
+            Some(Value::Null) => Ok(NULL_IS_OFF.contains(&key).then_some(Setting::Null)),
+            Some(json) => setting(json).map(Some),
+        }
+    }
+
+    /// The aggregation whose mode a case names under `key`.
+    pub(super) fn aggregate(&self, key: &str, mut usual: Setting) -> Result<Setting, Failure> {
+        let mode = self.text(key, "token-mean")?;
+        let scale = self.number("scale_factor", Some(self.cols as f64))?;
+        usual.take("scale");
+        usual.set("mode", Setting::Text(mode.into()));
+        if mode == "seq-mean-token-sum-norm" {
+            usual.set("scale", Setting::Number(scale));
+        }
+        if let Some(counts) = self.counts()? {
+            usual.set("counts", counts);
+        }
+        // an operation that has no use for it refuses an unknown mode all the same
+        usual.read::<Aggregate<'_>>(key).map_err(Refusal::from)?;
+        Ok(usual)
+    }
+
+    /// The counts of the whole step, an extension of the format.
+    pub(super) fn counts(&self) -> Result<Option<Setting>, Failure> {
+        let names = ["tokens", "sequences", "prompts", "ranks"];
+        let mut counts = Vec::new();
+        for (name, usual) in names.into_iter().zip([0.0, 0.0, 0.0, 1.0]) {
+            let key = if name == "ranks" { name.to_owned() } else { format!("global_{name}") };
+            counts.push((name.to_owned(), Setting::Number(self.number(&key, Some(usual))?)));
+        }
+        let given = self.param("global_tokens").is_some() || self.param("global_sequences").is_some();
+        Ok(given.then_some(Setting::Map(counts)))
+    }
+
+    /// `null` is off, a number the bound, absence the profile's default.
+    pub(super) fn dual_clip(&self) -> Result<Setting, Failure> {
+        let bound = match self.param("dual_clip") {
+            Some(Value::Null) => None,
+            Some(_) => Some(self.number("dual_clip", None)?),
+            None => self.conventions.dual_clip_bound,
+        };
+        value(bound.map_or(DualClip::Off, |bound| self.conventions.dual_clip(bound)))
+    }
+
+    /// Puts the estimator into the settings of a KL, by any of its names, with `+` for the straight-through gradient.
+    pub(super) fn estimator(&self, kl: &mut Setting) -> Result<(), Failure> {
+        let name = self.text("estimator", "")?;
+        let base = match name.trim_end_matches('+') {
+            "" => return Ok(()),
+            "kl" => "k1",
+            "mse" => "k2",
+            "low_var_kl" => "k3",
+            other => other,
+        };
+        kl.set("estimator", Setting::Text(base.into()));
+        let gradient = if name.ends_with('+') { "straight-through" } else { "own" };
+        kl.set("gradient", Setting::Text(gradient.into()));
+        Ok(())
     }
 }

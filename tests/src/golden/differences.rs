@@ -3,7 +3,10 @@
 
 use serde_json::{json, Value};
 
-use super::case::{number, numbers, Case};
+use super::{
+    case::{number, numbers, Case},
+    ops::canonical,
+};
 
 pub(super) fn run(value: &Value) -> (String, Result<f64, String>) {
     ("documented_differences".into(), check(value))
@@ -40,7 +43,7 @@ fn check(value: &Value) -> Result<f64, String> {
         "groups": value["groups"], "inputs": value["inputs"], "params": value["params"],
         "expect": { output: value["exact"] }, "rtol": 1e-9,
     });
-    let deviation = Case::parse(&case)?.check()?;
+    let deviation = Case::parse(canonical(&case)?.as_ref())?.check()?;
     let said = value["document_says"].as_array().ok_or("document_says: expected a list")?;
     let exact = numbers("exact", &value["exact"], said.len())?;
     // documents round to two or three digits: only a difference beyond that is a slip; null is what the document left out

@@ -2,14 +2,16 @@
 //!
 //! The format is documented in `tests/golden/README.md`.
 
+mod calls;
 mod case;
 mod compare;
 mod differences;
 mod ops;
 mod parse;
+mod step;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt, fs, io,
     path::{Path, PathBuf},
 };
@@ -17,6 +19,8 @@ use std::{
 use serde_json::Value;
 
 use case::Case;
+
+pub use calls::{calls, RecordedCall};
 
 /// What became of one case.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub struct Outcome {
 #[derive(Debug, Default)]
 pub struct Report {
     outcomes: Vec<Outcome>,
+    formulas: BTreeSet<&'static str>,
 }
 
 impl Report {
@@ -72,6 +77,11 @@ impl Report {
             page += &format!("| {op} | {} |\n", cells.join(" | "));
         }
         page
+    }
+
+    /// The formulas of the catalogue that were called.
+    pub const fn formulas(&self) -> &BTreeSet<&'static str> {
+        &self.formulas
     }
 
     /// The operations that were run, each with its number of cases.
@@ -120,9 +130,11 @@ pub fn run(path: &Path) -> io::Result<Report> {
     }
     files.sort();
     let mut report = Report::default();
+    step::called();
     for file in files {
         run_file(&file, &mut report.outcomes);
     }
+    report.formulas = step::called();
     Ok(report)
 }
 
@@ -182,6 +194,6 @@ fn run_file(file: &Path, outcomes: &mut Vec<Outcome>) {
 
 fn run_case(value: &Value) -> (String, Result<f64, String>) {
     let op = value["op"].as_str().unwrap_or("unnamed operation").to_owned();
-    let result = Case::parse(value).and_then(|case| case.check());
+    let result = ops::canonical(value).and_then(|value| Case::parse(&value)?.check());
     (op, result)
 }

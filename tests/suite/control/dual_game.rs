@@ -2,8 +2,9 @@
 
 use tokenwise::{
     control::*,
-    loss::{DualGameLoss, TokenWeight, TokenWeightInput},
-    metric::{quantile, Histogram},
+    loss::DualGameLoss,
+    metric::{quantile, Histogram, QuantileConfig},
+    weight::{TokenWeight, TokenWeightInput},
     Batch, Error, Layout, Mask,
 };
 use tokenwise_tests::generate::Random;
@@ -65,8 +66,9 @@ fn every_key_is_what_its_formula_says() {
         let n = kept.len() as f64;
         let mut scratch = [0.0; 12];
         let (mut of_h, mut of_cov) = (Histogram::default(), Histogram::default());
-        let last_update =
-            Some(DualGameLoss { clip_fraction_upper: 0.25, clip_fraction_lower: 0.125, ..Default::default() });
+        let mut last_update = DualGameLoss::default();
+        (last_update.clip_fraction_upper, last_update.clip_fraction_lower) = (0.25, 0.125);
+        let last_update = Some(last_update);
         let distribution = DualGameDistribution { scratch: &mut scratch, entropy: &mut of_h, covariance: &mut of_cov };
         let input = DualGameStep { last_update, ..played.input() };
         let report = game.step(&played.batch(), input, Some(distribution)).unwrap();
@@ -80,14 +82,14 @@ fn every_key_is_what_its_formula_says() {
         let mut w = [0.0; 12];
         let weighing =
             TokenWeightInput { log_probs: l, ref_log_probs: Some(l0), advantages: a, weight: played.input().weight };
-        tokenwise::loss::token_weights(&played.batch(), weighing, &mut w).unwrap();
+        tokenwise::weight::token_weights(&played.batch(), weighing, &mut w).unwrap();
         let used = sum(&|s| w[s] * h(s));
         let k3 = sum(&|s| (l0[s] - l[s]).exp() - 1.0 - (l0[s] - l[s])) / n;
         let mean_r = sum(&|s| r[s]) / n;
         let std = |f: &dyn Fn(usize) -> f64| (sum(&|s| f(s) * f(s)) / n).sqrt();
         let of = |f: &dyn Fn(usize) -> f64, level| {
             let values: Vec<f64> = (0..12).map(f).collect();
-            quantile(&played.batch(), &values, level).unwrap()
+            quantile(&played.batch(), &values, &QuantileConfig { level }).unwrap()
         };
         let want = [
             ("analysis/entropy_per_token_mean", sum(&h) / n),

@@ -1,38 +1,49 @@
 //! Those of several entries of the vocabulary, or all.
 
 use tokenwise::{loss::*, policy::*, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
+
+use super::{entries, entries_a_token, ids};
+use crate::{
+    case::{call, tokens, Case, Outcome},
+    errors::domains::*,
+    loss::{call_loss, Weighing},
     naive::{
         distill_rows::{self as naive, Rows},
         policy as naive_policy,
     },
-};
-
-use super::{entries, entries_a_token, ids};
-use crate::{
-    case::{tokens, unwritten, Case, Outcome},
-    loss::Weighing,
     policy::temperature,
 };
+
+/// Entries of both policies, for formulas of several entries a token.
+fn of_entries<R: Number>(flat: &Flat<R>, column: &str) -> Option<Array<R>> {
+    match column {
+        "log_probs" => Some(Array::Real(entries(flat, Column::Logits))),
+        "teacher_log_probs" => Some(Array::Real(entries(flat, Column::RefLogits))),
+        "k" => Some(Array::Size(entries_a_token(flat))),
+        _ => None,
+    }
+}
 
 pub(crate) const BETAS: [f64; 4] = [0.0, 0.25, 0.5, 1.0];
 
 pub(crate) struct TopkLogProbs;
 impl Case for TopkLogProbs {
-    const FORMULA: Formula = Formula::TopkLogProbs;
+    const NAME: &'static str = "topk_log_probs";
+    const UNITS: [f64; 2] = [8.0, 6.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(TEMPERATURE)];
     const SEQUENCES_ALONE: bool = true;
     type Config = f64;
     fn config(random: &mut Random) -> f64 {
         temperature(random)
     }
     fn run<R: Number>(flat: &Flat<R>, temperature: f64) -> Result<Outcome<R>> {
-        let (k, ids) = (entries_a_token(flat), ids(flat, 0));
-        let mut out = unwritten(ids.len());
-        let input = TopKLogitsInput { logits: flat.column(Column::Logits), vocab: flat.vocab, tokens: &ids, k };
-        topk_log_probs(&flat.batch(), input, &PolicyConfig { temperature }, &mut out)?;
-        Ok(Outcome::tokens([out]))
+        call(Self::NAME, flat, PolicyConfig { temperature }, |column| match column {
+            "tokens" => Some(Array::Index(ids(flat, 0))),
+            "k" => Some(Array::Size(entries_a_token(flat))),
+            _ => None,
+        })
     }
     fn naive(flat: &Flat<f64>, temperature: f64) -> Outcome<f64> {
         let (k, ids, logits) = (entries_a_token(flat), ids(flat, 0), flat.column(Column::Logits));
@@ -42,19 +53,21 @@ impl Case for TopkLogProbs {
 
 pub(crate) struct TopkLogitsGradient;
 impl Case for TopkLogitsGradient {
-    const FORMULA: Formula = Formula::TopkLogitsGradient;
+    const NAME: &'static str = "topk_logits_gradient";
+    const UNITS: [f64; 2] = [300.0, 120.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(TEMPERATURE)];
     const SEQUENCES_ALONE: bool = true;
     type Config = f64;
     fn config(random: &mut Random) -> f64 {
         temperature(random)
     }
     fn run<R: Number>(flat: &Flat<R>, temperature: f64) -> Result<Outcome<R>> {
-        let (k, ids, g) = (entries_a_token(flat), ids(flat, 0), entries(flat, Column::RefLogits));
-        let logits = flat.column(Column::Logits);
-        let mut out = unwritten(logits.len());
-        let input = TopKGradientInput { logits, vocab: flat.vocab, tokens: &ids, k, grad_log_probs: &g };
-        topk_logits_gradient(&flat.batch(), input, &PolicyConfig { temperature }, &mut out)?;
-        Ok(Outcome::tokens([out]))
+        call(Self::NAME, flat, PolicyConfig { temperature }, |column| match column {
+            "tokens" => Some(Array::Index(ids(flat, 0))),
+            "k" => Some(Array::Size(entries_a_token(flat))),
+            "grad_log_probs" => Some(Array::Real(entries(flat, Column::RefLogits))),
+            _ => None,
+        })
     }
     fn naive(flat: &Flat<f64>, temperature: f64) -> Outcome<f64> {
         let (k, ids, g) = (entries_a_token(flat), ids(flat, 0), entries(flat, Column::RefLogits));
@@ -66,15 +79,18 @@ impl Case for TopkLogitsGradient {
 
 pub(crate) struct ForwardKlTopk;
 impl ForwardKlTopk {
-    fn outcome<R: Number>(result: ForwardKlTopK, losses: Vec<R>, grad: Vec<R>) -> Outcome<R> {
-        let overlap = result.overlap.map_or([-1.0; 2], |overlap| [overlap.ratio, overlap.token_advantage]);
+    fn outcome(result: ForwardKlTopK, losses: Vec<f64>, grad: Vec<f64>) -> Outcome<f64> {
+        let overlap = result.overlap.map_or(vec![], |overlap| vec![overlap.ratio, overlap.token_advantage]);
         let numbers = [result.loss, result.loss_min, result.loss_max];
         Outcome::tokens([losses, grad])
             .and([numbers.as_slice(), &result.student_mass, &result.teacher_mass, &overlap].concat())
     }
 }
 impl Case for ForwardKlTopk {
-    const FORMULA: Formula = Formula::ForwardKlTopk;
+    const NAME: &'static str = "forward_kl_topk";
+    const UNITS: [f64; 2] = [200.0, 1.5];
+    const DOMAINS: &'static [Row] =
+        &[needs_one().numbers(&[key("log_prob_floor", NEGATIVE), key("max_loss", POSITIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, ForwardKlTopKConfig<'static>, Option<u32>);
     fn config(random: &mut Random) -> Self::Config {
@@ -87,20 +103,13 @@ impl Case for ForwardKlTopk {
         (Weighing::new(random), config, random.pick(&[None, Some(0), Some(2), Some(40)]))
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config, step): Self::Config) -> Result<Outcome<R>> {
-        let (s, t) = (entries(flat, Column::Logits), entries(flat, Column::RefLogits));
-        let (teacher, student) = (ids(flat, 0), ids(flat, step.unwrap_or(0)));
-        let (mut losses, mut grad) = (unwritten(flat.tokens()), unwritten(s.len()));
-        let input = ForwardKlTopKInput {
-            log_probs: &s,
-            teacher_log_probs: &t,
-            k: entries_a_token(flat),
-            ids: step.map(|_| TopKIds { teacher: &teacher, student: &student }),
-        };
-        let result = weighing.with(flat, |aggregate| {
-            let output = ForwardKlTopKOutput { losses: &mut losses, grad: &mut grad };
-            forward_kl_topk(&flat.batch(), input, &ForwardKlTopKConfig { aggregate, ..config }, output)
-        })?;
-        Ok(Self::outcome(result, losses, grad))
+        weighing.with(flat, |aggregate| {
+            call_loss(Self::NAME, flat, config, aggregate, |column| match column {
+                "teacher_ids" => step.map(|_| Array::Index(ids(flat, 0))),
+                "student_ids" => step.map(|step| Array::Index(ids(flat, step))),
+                _ => of_entries(flat, column),
+            })
+        })
     }
     fn naive(flat: &Flat<f64>, (weighing, config, step): Self::Config) -> Outcome<f64> {
         let (s, t) = (entries(flat, Column::Logits), entries(flat, Column::RefLogits));
@@ -116,7 +125,9 @@ impl Case for ForwardKlTopk {
 
 pub(crate) struct TopkJsd;
 impl Case for TopkJsd {
-    const FORMULA: Formula = Formula::TopkJsd;
+    const NAME: &'static str = "topk_jsd";
+    const UNITS: [f64; 2] = [16.0, 1.5];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("beta", UNIT)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, TopKJsdConfig<'static>, bool);
     fn config(random: &mut Random) -> Self::Config {
@@ -125,14 +136,12 @@ impl Case for TopkJsd {
         (Weighing::new(random), config, random.below(2) == 0)
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config, weighed): Self::Config) -> Result<Outcome<R>> {
-        let (s, t) = (entries(flat, Column::Logits), entries(flat, Column::RefLogits));
-        let mut grad = unwritten(s.len());
-        let weights = weighed.then(|| flat.column(Column::Weights));
-        let input = TopKInput { log_probs: &s, teacher_log_probs: &t, k: entries_a_token(flat), weights };
-        let loss = weighing.with(flat, |aggregate| {
-            topk_jsd(&flat.batch(), input, &TopKJsdConfig { aggregate, ..config }, &mut grad)
-        })?;
-        Ok(Outcome::tokens([grad]).and([loss]))
+        weighing.with(flat, |aggregate| {
+            call_loss(Self::NAME, flat, config, aggregate, |column| match column {
+                "weights" => weighed.then(|| Array::Real(flat.column(Column::Weights).to_vec())),
+                _ => of_entries(flat, column),
+            })
+        })
     }
     fn naive(flat: &Flat<f64>, (weighing, config, weighed): Self::Config) -> Outcome<f64> {
         let (s, t) = (entries(flat, Column::Logits), entries(flat, Column::RefLogits));
@@ -147,7 +156,10 @@ impl Case for TopkJsd {
 
 pub(crate) struct MixedKlTopk;
 impl Case for MixedKlTopk {
-    const FORMULA: Formula = Formula::MixedKlTopk;
+    const NAME: &'static str = "mixed_kl_topk";
+    const UNITS: [f64; 2] = [30.0, 1.5];
+    const DOMAINS: &'static [Row] =
+        &[needs_one().numbers(&[key("forward", UNIT), inside("outside", "log_prob", FINITE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, MixedKlConfig<'static>);
     fn config(random: &mut Random) -> Self::Config {
@@ -157,15 +169,12 @@ impl Case for MixedKlTopk {
         (Weighing::new(random), config)
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config): Self::Config) -> Result<Outcome<R>> {
-        let (s, t) = (entries(flat, Column::Logits), entries(flat, Column::RefLogits));
-        let (mut grad, mut grad_entropies) = (unwritten(s.len()), unwritten(flat.tokens()));
-        let entropies = flat.column(Column::Weights);
-        let input = MixedKlInput { log_probs: &s, teacher_log_probs: &t, k: entries_a_token(flat), entropies };
-        let loss = weighing.with(flat, |aggregate| {
-            let output = MixedKlOutput { grad: &mut grad, grad_entropies: &mut grad_entropies };
-            mixed_kl_topk(&flat.batch(), input, &MixedKlConfig { aggregate, ..config }, output)
-        })?;
-        Ok(Outcome::tokens([grad, grad_entropies]).and([loss]))
+        weighing.with(flat, |aggregate| {
+            call_loss(Self::NAME, flat, config, aggregate, |column| match column {
+                "entropies" => Some(Array::Real(flat.column(Column::Weights).to_vec())),
+                _ => of_entries(flat, column),
+            })
+        })
     }
     fn naive(flat: &Flat<f64>, (weighing, config): Self::Config) -> Outcome<f64> {
         let (s, t) = (entries(flat, Column::Logits), entries(flat, Column::RefLogits));
@@ -180,7 +189,9 @@ impl Case for MixedKlTopk {
 
 pub(crate) struct GeneralizedJsd;
 impl Case for GeneralizedJsd {
-    const FORMULA: Formula = Formula::GeneralizedJsd;
+    const NAME: &'static str = "generalized_jsd";
+    const UNITS: [f64; 2] = [80.0, 40.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("beta", UNIT), key("temperature", POSITIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, JsdConfig<'static>, bool);
     fn config(random: &mut Random) -> Self::Config {
@@ -189,14 +200,11 @@ impl Case for GeneralizedJsd {
         (Weighing::new(random), config, random.below(2) == 0)
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config, weighed): Self::Config) -> Result<Outcome<R>> {
-        let (logits, teacher_logits) = (flat.column(Column::Logits), flat.column(Column::RefLogits));
-        let mut grad = unwritten(logits.len());
-        let weights = weighed.then(|| flat.column(Column::Weights));
-        let input = JsdInput { logits, teacher_logits, vocab: flat.vocab, weights };
-        let loss = weighing.with(flat, |aggregate| {
-            generalized_jsd(&flat.batch(), input, &JsdConfig { aggregate, ..config }, &mut grad)
-        })?;
-        Ok(Outcome::tokens([grad]).and([loss]))
+        weighing.with(flat, |aggregate| {
+            call_loss(Self::NAME, flat, config, aggregate, |column| {
+                (weighed && column == "weights").then(|| Array::Real(flat.column(Column::Weights).to_vec()))
+            })
+        })
     }
     fn naive(flat: &Flat<f64>, (weighing, config, weighed): Self::Config) -> Outcome<f64> {
         let (student, teacher) = (flat.column(Column::Logits), flat.column(Column::RefLogits));

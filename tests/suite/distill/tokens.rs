@@ -1,29 +1,28 @@
 //! Those of the sampled token alone.
 
-use tokenwise::{divergence::KlInput, loss::*, rollout::*, Divisor, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::distill as naive,
-};
+use tokenwise::{loss::*, rollout::*, Divisor, Result};
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
 
 use crate::{
     case::{tokens, unwritten, Case, Outcome},
     divergence::{kl_config, ESTIMATORS},
-    loss::{dual_clip, weighed_input, Weighing},
-    policy_loss::{numbers, Choice},
+    errors::domains::*,
+    loss::{call_loss, dual_clip, weighed_input, Choice, Numbers as _, Weighing},
+    naive::distill as naive,
     reward::DIVISORS,
     rollout::{bits, criteria, weights_config},
 };
 
 /// The policy's input with the teacher's log-probabilities for advantages, as the textbook takes them.
-fn taught<R: Number>(flat: &Flat<R>, weighed: bool) -> PolicyLossInput<'_, R> {
+fn taught(flat: &Flat<f64>, weighed: bool) -> PolicyLossInput<'_, f64> {
     PolicyLossInput { advantages: flat.column(Column::RefLogProbs), ..weighed_input(flat, weighed) }
 }
 
 pub(crate) struct KlLoss;
 impl Case for KlLoss {
-    const FORMULA: Formula = Formula::KlLoss;
+    const NAME: &'static str = "kl_loss";
+    const UNITS: [f64; 2] = [8.0, 4.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("coefficient", FINITE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, KlLossConfig<'static>);
     fn config(random: &mut Random) -> Self::Config {
@@ -31,12 +30,7 @@ impl Case for KlLoss {
         (Weighing::new(random), KlLossConfig { kl: kl_config(random), coefficient, ..Default::default() })
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config): Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let input =
-            KlInput { log_probs: flat.column(Column::LogProbs), ref_log_probs: flat.column(Column::RefLogProbs) };
-        let result = weighing
-            .with(flat, |aggregate| kl_loss(&flat.batch(), input, &KlLossConfig { aggregate, ..config }, &mut grad))?;
-        Ok(Outcome::tokens([grad]).and([result.loss, result.aggregated, result.mean]))
+        weighing.with(flat, |aggregate| call_loss(Self::NAME, flat, config, aggregate, |_| None))
     }
     fn naive(flat: &Flat<f64>, (weighing, config): Self::Config) -> Outcome<f64> {
         let (new, reference) = (flat.column(Column::LogProbs), flat.column(Column::RefLogProbs));
@@ -49,7 +43,7 @@ impl Case for KlLoss {
 
 pub(crate) struct OpdLoss;
 impl OpdLoss {
-    fn outcome<R: Number>(result: tokenwise::loss::OpdLoss, grad: Vec<R>) -> Outcome<R> {
+    fn outcome(result: tokenwise::loss::OpdLoss, grad: Vec<f64>) -> Outcome<f64> {
         Outcome::tokens([grad]).and([
             result.loss,
             result.clip_fraction,
@@ -62,7 +56,16 @@ impl OpdLoss {
     }
 }
 impl Case for OpdLoss {
-    const FORMULA: Formula = Formula::OpdLoss;
+    const NAME: &'static str = "opd_loss";
+    const UNITS: [f64; 2] = [30.0, 4.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[
+        key("max_loss", POSITIVE),
+        key("coefficient", FINITE),
+        key("clip_low", NOT_NEGATIVE),
+        key("clip_high", NOT_NEGATIVE),
+        inside("dual_clip.negative_only", "dual_clip", ABOVE_1),
+        LOG_RATIO_BOUND,
+    ])];
     const SEQUENCES_ALONE: bool = false;
     type Config = Choice<OpdLossConfig<'static>>;
     fn config(random: &mut Random) -> Self::Config {
@@ -84,14 +87,8 @@ impl Case for OpdLoss {
         };
         Choice::new(random, config)
     }
-    fn run<R: Number>(flat: &Flat<R>, Choice { config, weighing, weighed }: Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let PolicyLossInput { log_probs, old_log_probs, advantages, weights } = taught(flat, weighed);
-        let input = OpdLossInput { log_probs, old_log_probs, teacher_log_probs: advantages, weights };
-        let result = weighing.with(flat, |aggregate| {
-            opd_loss(&flat.batch(), input, &OpdLossConfig { aggregate, ..config }, &mut grad)
-        })?;
-        Ok(Self::outcome(result, grad))
+    fn run<R: Number>(flat: &Flat<R>, choice: Self::Config) -> Result<Outcome<R>> {
+        choice.call(Self::NAME, flat, |_| None)
     }
     fn naive(flat: &Flat<f64>, Choice { config, weighing, weighed }: Self::Config) -> Outcome<f64> {
         let (result, grad) = weighing.with(flat, |aggregate| {
@@ -103,13 +100,15 @@ impl Case for OpdLoss {
 
 pub(crate) struct RefKl;
 impl RefKl {
-    fn outcome<R: Number>(result: RefKlLoss, grad: Vec<R>) -> Outcome<R> {
-        let RefKlLoss { loss, ref_kl, fallen, mismatch_fallen, mismatch_kept } = result;
+    fn outcome(result: RefKlLoss, grad: Vec<f64>) -> Outcome<f64> {
+        let RefKlLoss { loss, ref_kl, fallen, mismatch_fallen, mismatch_kept, .. } = result;
         Outcome::tokens([grad]).and([loss, ref_kl, fallen, mismatch_fallen, mismatch_kept])
     }
 }
 impl Case for RefKl {
-    const FORMULA: Formula = Formula::RefKl;
+    const NAME: &'static str = "ref_kl";
+    const UNITS: [f64; 2] = [24.0, 6.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("fall", NOT_NEGATIVE), key("drift", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = Choice<RefKlConfig<'static>>;
     fn config(random: &mut Random) -> Self::Config {
@@ -120,13 +119,8 @@ impl Case for RefKl {
         };
         Choice::new(random, config)
     }
-    fn run<R: Number>(flat: &Flat<R>, Choice { config, weighing, weighed }: Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let PolicyLossInput { log_probs, old_log_probs, advantages, weights } = taught(flat, weighed);
-        let input = RefKlInput { log_probs, old_log_probs, ref_log_probs: advantages, weights };
-        let result = weighing
-            .with(flat, |aggregate| ref_kl(&flat.batch(), input, &RefKlConfig { aggregate, ..config }, &mut grad))?;
-        Ok(Self::outcome(result, grad))
+    fn run<R: Number>(flat: &Flat<R>, choice: Self::Config) -> Result<Outcome<R>> {
+        choice.call(Self::NAME, flat, |_| None)
     }
     fn naive(flat: &Flat<f64>, Choice { config, weighing, weighed }: Self::Config) -> Outcome<f64> {
         let (result, grad) = weighing.with(flat, |aggregate| {
@@ -138,17 +132,19 @@ impl Case for RefKl {
 
 pub(crate) struct IwOpd;
 impl IwOpd {
-    fn columns<R: Number>(flat: &Flat<R>) -> [&[R]; 3] {
+    fn columns(flat: &Flat<f64>) -> [&[f64]; 3] {
         [Column::LogProbs, Column::OldLogProbs, Column::RefLogProbs].map(|column| flat.column(column))
     }
 
-    fn outcome<R: Number>(result: IwOpdLoss, grad: Vec<R>) -> Outcome<R> {
-        let IwOpdLoss { loss, mean_advantage, mean_abs_advantage, mean_weight, min_weight, max_weight } = result;
+    fn outcome(result: IwOpdLoss, grad: Vec<f64>) -> Outcome<f64> {
+        let IwOpdLoss { loss, mean_advantage, mean_abs_advantage, mean_weight, min_weight, max_weight, .. } = result;
         Outcome::tokens([grad]).and([loss, mean_advantage, mean_abs_advantage, mean_weight, min_weight, max_weight])
     }
 }
 impl Case for IwOpd {
-    const FORMULA: Formula = Formula::IwOpd;
+    const NAME: &'static str = "iw_opd";
+    const UNITS: [f64; 2] = [16.0, 2.0];
+    const DOMAINS: &'static [Row] = &[needs_one().numbers(&[key("gamma", NOT_NEGATIVE), key("epsilon", POSITIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = (Weighing, IwOpdConfig<'static>);
     fn config(random: &mut Random) -> Self::Config {
@@ -156,12 +152,7 @@ impl Case for IwOpd {
         (Weighing::new(random), IwOpdConfig { gamma, epsilon, aggregate: Aggregate::default() })
     }
     fn run<R: Number>(flat: &Flat<R>, (weighing, config): Self::Config) -> Result<Outcome<R>> {
-        let mut grad = unwritten(flat.tokens());
-        let [log_probs, old_log_probs, teacher_log_probs] = Self::columns(flat);
-        let input = IwOpdInput { log_probs, old_log_probs, teacher_log_probs };
-        let result = weighing
-            .with(flat, |aggregate| iw_opd(&flat.batch(), input, &IwOpdConfig { aggregate, ..config }, &mut grad))?;
-        Ok(Self::outcome(result, grad))
+        weighing.with(flat, |aggregate| call_loss(Self::NAME, flat, config, aggregate, |_| None))
     }
     fn naive(flat: &Flat<f64>, (weighing, config): Self::Config) -> Outcome<f64> {
         let (result, grad) = weighing.with(flat, |aggregate| {
@@ -194,7 +185,14 @@ impl Bypass {
 
 pub(crate) struct BypassLoss;
 impl Case for BypassLoss {
-    const FORMULA: Formula = Formula::BypassLoss;
+    const NAME: &'static str = "bypass_loss";
+    const UNITS: [f64; 2] = [30.0, 6.0];
+    const DOMAINS: &'static [Row] = &[needs_one()
+        .with(r#"{ "weights": { "bound": { "kind": "truncate" } }, "rejection": { "criteria": [{}] } }"#)
+        .numbers(&[
+            inside("weights.bound.upper", "upper", POSITIVE),
+            inside("policy.clip_low", "clip_low", NOT_NEGATIVE),
+        ])];
     const SEQUENCES_ALONE: bool = false;
     type Config = Bypass;
     fn config(random: &mut Random) -> Bypass {
@@ -226,7 +224,7 @@ impl Case for BypassLoss {
             };
             bypass_loss(&flat.batch(), weighed_input(flat, false), &config, output)
         })?;
-        Ok(Outcome::tokens([weights, bits(&keep), grad]).and(numbers(result.policy)))
+        Ok(Outcome::tokens([weights, bits(&keep), grad]).and(result.policy.numbers()))
     }
     fn naive(flat: &Flat<f64>, config: Bypass) -> Outcome<f64> {
         let (result, slices) = config.weighing.with(flat, |aggregate| {
@@ -234,6 +232,6 @@ impl Case for BypassLoss {
             let form = config.form(aggregate);
             naive::bypass_loss(tokens(flat), weighed_input(flat, false), config.weights.as_ref(), rejection, &form)
         });
-        Outcome::tokens(slices).and(numbers(result))
+        Outcome::tokens(slices).and(result.numbers())
     }
 }

@@ -1,200 +1,256 @@
-//! The table: one row a function.
+//! Calls that the catalogue does not make: functions with a state, texts, the comparison of profiles, and scratch of the wrong
+//! length. The other parameters of functions with scratch are tested in `formulas.rs`.
 
-mod distill;
-mod dual_game;
-mod estimators;
-mod policy_losses;
 mod profiles;
-mod returns;
-mod rollout;
-mod sets;
-mod shaping;
-mod tokens;
-mod totals;
 
-use tokenwise::Error;
+use tokenwise::{
+    advantage::{self, *},
+    loss::{self, *},
+    metric::{self, *},
+    rollout::{self, *},
+    weight::{self, *},
+    Groups, Moments, Result,
+};
 
-use super::Function;
-use distill::*;
-use dual_game::*;
-use estimators::*;
-use policy_losses::*;
-use profiles::*;
-use returns::*;
-use rollout::*;
-use sets::*;
-use shaping::*;
-use tokens::*;
-use totals::*;
+use super::{Call, Ended, Function, Unwritten, SEQUENCES, TOKENS, UNIT};
 
-const EMPTY: Option<Error> = Some(Error::EmptyMask);
+/// Log-probabilities, rewards and whatever else has one number per token.
+const X: &[f64; TOKENS] = &[0.5; TOKENS];
+const SCORES: &[f64; SEQUENCES] = &[0.5; SEQUENCES];
 
-const fn too_few(what: &'static str, got: usize) -> Option<Error> {
-    Some(Error::TooFew { what, needed: 2, got })
+/// The two sequences of the batch, of one prompt.
+fn pair() -> Groups<'static> {
+    Groups::from_ids(&[0, 0]).unwrap()
 }
 
-/// A function that takes any mask.
-const fn any(name: &'static str, run: fn(&mut super::Call) -> super::Ended) -> Function {
-    Function { name, run, all_dropped: None, one_kept: None }
+/// Five scores of two prompts.
+fn groups() -> Groups<'static> {
+    Groups::from_ids(&[0, 1, 1, 0, 1]).unwrap()
 }
 
-/// A function that needs a kept token.
-const fn needs_one(name: &'static str, run: fn(&mut super::Call) -> super::Ended) -> Function {
-    Function { name, run, all_dropped: EMPTY, one_kept: None }
+fn policy() -> PolicyLossInput<'static, f64> {
+    PolicyLossInput::new(X, X, X)
 }
 
-/// A function that needs two, to have a variance.
-const fn whitens(name: &'static str, run: fn(&mut super::Call) -> super::Ended) -> Function {
-    Function { name, run, all_dropped: EMPTY, one_kept: too_few("variance", 1) }
+/// Scratch whose content cannot be looked into.
+fn opaque<T: Clone + Default>(call: &mut Call, name: &'static str, len: usize) -> Vec<T> {
+    vec![T::default(); call.len(name, len)]
 }
 
-pub(crate) const FUNCTIONS: &[Function] = &[
-    any("compare", compare),
-    any("log_probs_and_entropy", log_probs_and_entropy),
-    any("token_log_probs", token_log_probs),
-    any("entropy", entropy),
-    any("sum_squared_probs", sum_squared_probs),
-    any("topk_log_probs", topk_log_probs),
-    any("topk_logits_gradient", topk_logits_gradient),
-    any("logits_gradient", logits_gradient),
-    any("kl_estimate", kl_estimate),
-    any("kl_gradient", kl_gradient),
-    any("kl_exact", kl_exact),
-    any("kl_exact_gradient", kl_exact_gradient),
-    any("place_scores", place_scores),
-    any("shape_rewards", shape_rewards),
-    any("kl_in_reward", kl_in_reward),
-    any("overlong_penalty", overlong_penalty),
-    any("discounted_returns", discounted_returns),
-    any("gae", gae),
-    any("monte_carlo_advantage", monte_carlo_advantage),
-    any("uniform_credit", uniform_credit),
-    any("last_k_credit", last_k_credit),
-    any("attention_credit", attention_credit),
-    any("group_relative", group_relative),
-    any("leave_one_out", leave_one_out),
-    any("broadcast", broadcast),
-    any("sequence_sums", sequence_sums),
-    whitens("whiten", whiten),
-    any("td_lambda", td_lambda),
-    any("n_step_returns", n_step_returns),
-    any("upgo", upgo),
-    any("vtrace", vtrace),
-    any("puffer_advantage", puffer_advantage),
-    any("retrace", retrace),
-    any("gae_decoupled", gae_decoupled),
-    any("gae_decoupled", gae_length_adaptive),
-    any("best_of_group", best_of_group),
-    any("length_weighted_baseline", length_weighted_baseline),
-    any("gpg_advantage", gpg_advantage),
-    any("leave_one_out_scaled", leave_one_out_scaled),
-    any("max_rl", max_rl),
-    any("normalize_scores", normalize_scores),
-    any("decoupled_scores", decoupled_scores),
-    any("role_baseline", role_baseline),
-    whitens("reinforce_plus_plus", reinforce_plus_plus),
-    whitens("reinforce_plus_plus_baseline", reinforce_plus_plus_baseline),
-    any("remax", remax),
-    whitens("gdpo", gdpo),
-    whitens("gdpo", gdpo_whitened),
-    any("optimal_token_baseline", optimal_token_baseline),
-    any("tir_optimal_token_baseline", tir_optimal_token_baseline),
-    any("opd_advantage", opd_advantage),
-    any("minillm_advantage", minillm_advantage),
-    needs_one("aggregate", aggregate),
-    any("group_tokens", group_tokens),
-    needs_one("surrogate", surrogate),
-    needs_one("ppo_clip", ppo_clip),
-    needs_one("reinforce", reinforce),
-    needs_one("cispo", cispo),
-    needs_one("cispo with an absolute bound", cispo_absolute),
-    needs_one("tis_loss", tis_loss),
-    needs_one("sapo", sapo),
-    needs_one("dro", dro),
-    needs_one("dppo_tv", dppo_tv),
-    needs_one("dppo_kl", dppo_kl),
-    needs_one("gspo", gspo),
-    needs_one("luspo", luspo),
-    needs_one("gmpo", gmpo),
-    needs_one("vespo", vespo),
-    needs_one("clip_cov", clip_cov),
-    any("clip_cov_selection", clip_cov_selection),
-    needs_one("kl_cov", kl_cov),
-    needs_one("topr", topr),
-    any("gvpo", gvpo),
-    any("positive_nll", positive_nll),
-    needs_one("kl_loss", kl_loss),
-    needs_one("bypass_loss", bypass_loss),
-    needs_one("opd_loss", opd_loss),
-    needs_one("forward_kl_topk", forward_kl_topk),
-    needs_one("generalized_jsd", generalized_jsd),
-    needs_one("topk_jsd", topk_jsd),
-    needs_one("iw_opd", iw_opd),
-    needs_one("ref_kl", ref_kl),
-    needs_one("mixed_kl_topk", mixed_kl_topk),
-    any("token_weights", token_weights),
-    any("advantage_jump", advantage_jump),
-    any("structural_weights", structural_weights),
-    any("trie_complexity", trie_complexity),
-    needs_one("dual_game", dual_game),
-    needs_one("value_loss", value_loss),
-    needs_one("entropy_bonus", entropy_bonus),
-    needs_one("mean", mean),
-    Function { name: "variance", run: variance, all_dropped: EMPTY, one_kept: too_few("variance", 1) },
-    Function {
-        name: "correlation",
-        run: correlation,
-        all_dropped: too_few("correlation", 0),
-        one_kept: too_few("correlation", 1),
-    },
-    Function {
-        name: "explained_variance",
-        run: explained_variance,
-        all_dropped: EMPTY,
-        one_kept: too_few("explained_variance", 1),
-    },
-    needs_one("kl_means", kl_means),
-    needs_one("clip_fractions", clip_fractions),
-    needs_one("analysis", analysis),
-    any("kl_importance_weighted", kl_importance_weighted),
-    any("kl_importance_weighted_gradient", kl_importance_weighted_gradient),
-    any("kl_in_scores", kl_in_scores),
-    any("clipped_rewards", clipped_rewards),
-    any("stop_properly_penalty", stop_properly_penalty),
-    any("missing_eos_penalty", missing_eos_penalty),
-    any("reward_scale_clip", reward_scale_clip),
-    any("repetition_penalty", repetition_penalty),
-    any("length_penalty_group", length_penalty_group),
-    any("rollout_weights", rollout_weights),
-    any("rollout_weights, truncated", rollout_weights_truncated),
-    needs_one("rollout_weights, normalized", rollout_weights_normalized),
-    needs_one("rollout_weight_metrics", rollout_weight_metrics),
-    any("rollout_rejection", rollout_rejection),
-    needs_one("rollout_rejection_metrics", rollout_rejection_metrics),
-    needs_one("rollout_mismatch", rollout_mismatch),
-    any("parse_rejection", parse_rejection),
-    any("parse_weight_bound", parse_weight_bound),
-    needs_one("rollout_gate", rollout_gate),
-    any("off_policy_sequence_mask", off_policy_sequence_mask),
-    any("kl_mask", kl_mask),
-    any("m2po_mask", m2po_mask),
-    any("sequence_veto", sequence_veto),
-    any("high_entropy_mask", high_entropy_mask),
-    needs_one("probability_difference", probability_difference),
-    any("response_mask_from_eos", response_mask_from_eos),
-    any("dynamic_sampling_filter", dynamic_sampling_filter),
-    any("pf_ppo_weights", pf_ppo_weights),
-    any("pf_ppo_indices", pf_ppo_indices),
-    any("row_sums", row_sums),
-    any("row_means", row_means),
-    any("row_normalize", row_normalize),
-    needs_one("quantile", quantile),
-    needs_one("effective_sample_size", effective_sample_size),
-    any("variance_proxy", variance_proxy),
-    needs_one("verl_metrics", verl_metrics),
-    any("trl_metrics", trl_metrics),
-    any("openrlhf_metrics", openrlhf_metrics),
-    any("shift", shift),
-    any("Moments::of", moments),
-    any("CoMoments::of", co_moments),
+/// Five scores and a scratch with moments for each group.
+fn scored(call: &mut Call, run: impl FnOnce(&Groups<'_>, &[f64], &mut [Moments], &mut [f64]) -> Result<()>) -> Ended {
+    let (mut scratch, mut out) = (call.output::<Moments>("scratch", 2), [f64::UNWRITTEN; 5]);
+    Ended::new(run(&groups(), &[0.5; 5], &mut scratch, &mut out)).with(&out).with(&scratch)
+}
+
+fn group_relative(call: &mut Call) -> Ended {
+    scored(call, |g, x, scratch, out| advantage::group_relative(g, x, &GroupConfig::default(), scratch, out))
+}
+
+fn leave_one_out(call: &mut Call) -> Ended {
+    scored(call, |g, x, scratch, out| advantage::leave_one_out(g, x, &LeaveOneOutConfig::default(), scratch, out))
+}
+
+fn leave_one_out_scaled(call: &mut Call) -> Ended {
+    let config = LeaveOneOutScaledConfig::default();
+    scored(call, |g, x, scratch, out| advantage::leave_one_out_scaled(g, x, &config, scratch, out))
+}
+
+fn normalize_scores(call: &mut Call) -> Ended {
+    scored(call, |g, x, scratch, out| advantage::normalize_scores(g, x, &NormalizeConfig::default(), scratch, out))
+}
+
+fn gpg_advantage(call: &mut Call) -> Ended {
+    scored(call, |g, x, scratch, out| advantage::gpg_advantage(g, x, &GpgConfig::default(), scratch, out))
+}
+
+fn max_rl(call: &mut Call) -> Ended {
+    scored(call, |g, x, scratch, out| advantage::max_rl(g, x, &MaxRlConfig::default(), scratch, out))
+}
+
+fn decoupled_scores(call: &mut Call) -> Ended {
+    scored(call, |g, x, scratch, out| {
+        let input = GdpoInput { sources: x, weights: &[1.0] };
+        advantage::decoupled_scores(g, input, &GroupConfig::default(), scratch, out)
+    })
+}
+
+fn best_of_group(call: &mut Call) -> Ended {
+    let mut top = opaque(call, "top", 2);
+    let (mut moments, mut out) = (call.output::<Moments>("moments", 2), [f64::UNWRITTEN; 5]);
+    let scratch = BestOfGroupScratch { moments: &mut moments, top: &mut top };
+    let result = advantage::best_of_group(&groups(), &[0.5; 5], &BestOfGroupConfig::default(), scratch, &mut out);
+    Ended::new(result).with(&out).with(&moments)
+}
+
+fn length_weighted_baseline(call: &mut Call) -> Ended {
+    let (mut scratch, mut out) = (opaque(call, "scratch", 1), [f64::UNWRITTEN; SEQUENCES]);
+    let config = LengthWeightedConfig::default();
+    let result = advantage::length_weighted_baseline(&call.batch(), &pair(), SCORES, &config, &mut scratch, &mut out);
+    Ended::new(result).with(&out)
+}
+
+fn reinforce_plus_plus_baseline(call: &mut Call) -> Ended {
+    let (mut scratch, mut out) = (call.output::<Moments>("scratch", 1), [f64::UNWRITTEN; TOKENS]);
+    let (batch, config) = (call.batch(), ReinforcePlusPlusBaselineConfig::default());
+    let result = advantage::reinforce_plus_plus_baseline(&batch, &pair(), SCORES, &config, &mut scratch, &mut out);
+    Ended::new(result).with(&out).with(&scratch)
+}
+
+fn gdpo(call: &mut Call) -> Ended {
+    let (mut moments, mut scores) = (call.output::<Moments>("moments", 1), call.output::<f64>("scores", SEQUENCES));
+    let mut out = [f64::UNWRITTEN; TOKENS];
+    let input = GdpoInput { sources: SCORES, weights: &[1.0] };
+    let scratch = GdpoScratch { moments: &mut moments, scores: &mut scores };
+    let result = advantage::gdpo(&call.batch(), &pair(), input, &GdpoConfig::default(), scratch, &mut out);
+    Ended::new(result).with(&out).with(&moments).with(&scores)
+}
+
+fn optimal(call: &mut Call, kept: bool) -> Ended {
+    let (mut columns, mut lengths) = (opaque(call, "columns", TOKENS / SEQUENCES), opaque(call, "lengths", 1));
+    let (mut advantages, mut returns) = ([f64::UNWRITTEN; TOKENS], [f64::UNWRITTEN; TOKENS]);
+    let input = OptimalBaselineInput { rewards: X, old_log_probs: X, sum_pi_squared: X, is_weights: None };
+    let scratch = OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths };
+    let output = OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns };
+    let run = if kept { tir_optimal_token_baseline::<f64> } else { optimal_token_baseline };
+    let result = run(&call.batch(), &pair(), input, &OptimalBaselineConfig::default(), scratch, output);
+    Ended::new(result).with(&advantages).with(&returns)
+}
+
+fn gvpo(call: &mut Call) -> Ended {
+    let (mut scratch, mut grad) = (call.output::<Moments>("scratch", 1), [f64::UNWRITTEN; TOKENS]);
+    let result = loss::gvpo(&call.batch(), &pair(), policy(), &GvpoConfig::default(), &mut scratch, &mut grad);
+    Ended::new(result).with(&grad).with(&scratch)
+}
+
+fn trie_complexity(call: &mut Call) -> Ended {
+    let (mut scratch, mut out) = (opaque(call, "scratch", SEQUENCES), [f64::UNWRITTEN; TOKENS]);
+    let input = TrieInput { tokens: &[0; TOKENS], rewards: X };
+    let config = TrieConfig::default();
+    Ended::new(weight::trie_complexity(&call.batch(), &pair(), input, &config, &mut scratch, &mut out)).with(&out)
+}
+
+/// A mask is not to be touched by a call that is refused; in one that is not, any of it may stay as it was.
+fn masked(result: Result<()>, keep: &[bool]) -> Ended {
+    let refused = result.is_err();
+    let ended = Ended::new(result);
+    if refused {
+        ended.with(keep)
+    } else {
+        ended
+    }
+}
+
+const ROLLOUT: RolloutInput<'static, f64> = RolloutInput { old_log_probs: X, rollout_log_probs: X };
+
+fn m2po_mask(call: &mut Call) -> Ended {
+    let kept = call.batch().kept();
+    let (mut scratch, mut keep) = (call.output::<f64>("scratch", kept), [true; TOKENS]);
+    let result = rollout::m2po_mask(&call.batch(), ROLLOUT, &M2poConfig { tau: 0.5 }, &mut scratch, &mut keep);
+    masked(result, &keep).with(&scratch)
+}
+
+fn dynamic_sampling_filter(call: &mut Call) -> Ended {
+    let (mut scratch, mut keep) = (call.output::<Moments>("scratch", 1), [true; 1]);
+    let rule = GroupRule::Spread { at_least: 0.5 };
+    let result = rollout::dynamic_sampling_filter(&pair(), SCORES, &rule, &mut scratch, &mut keep);
+    masked(result, &keep).with(&scratch)
+}
+
+fn pf_ppo_indices(call: &mut Call) -> Ended {
+    let mut scratch = call.output("scratch", SEQUENCES);
+    Ended::new(rollout::pf_ppo_indices(SCORES, &ResampleConfig { seed: 1 }, &mut scratch, &mut [0; 3])).with(&scratch)
+}
+
+const REJECTION: RejectionConfig<'static> = RejectionConfig {
+    criteria: &[Criterion { option: RejectionOption::TokenK1, lower: 0.5, upper: 2.0 }],
+    divisor: tokenwise::Divisor::Count,
+};
+
+/// Metrics of one criterion, which only a call that is not refused fills.
+fn criteria(call: &mut Call, run: impl FnOnce(&mut Call, &mut [CriterionMetrics]) -> Result<()>) -> Ended {
+    let mut metrics: Vec<CriterionMetrics> = opaque(call, "per_criterion", 1);
+    let result = run(call, &mut metrics);
+    if result.is_err() {
+        assert!(metrics.iter().all(|found| *found == CriterionMetrics::default()));
+    }
+    Ended::new(result)
+}
+
+fn rollout_rejection_metrics(call: &mut Call) -> Ended {
+    criteria(call, |call, metrics| {
+        rollout::rollout_rejection_metrics(&call.batch(), ROLLOUT, &REJECTION, metrics).map(|_| ())
+    })
+}
+
+fn bypass_loss(call: &mut Call) -> Ended {
+    let (mut weights, mut grad, mut keep) = ([f64::UNWRITTEN; TOKENS], [f64::UNWRITTEN; TOKENS], [true; TOKENS]);
+    let ended = criteria(call, |call, per_criterion| {
+        let config = BypassConfig { rejection: REJECTION, ..Default::default() };
+        let output = BypassOutput { weights: &mut weights, keep: &mut keep, per_criterion, grad: &mut grad };
+        loss::bypass_loss(&call.batch(), policy(), &config, output).map(|_| ())
+    });
+    ended.with(&weights).with(&grad)
+}
+
+fn verl_metrics(call: &mut Call) -> Ended {
+    criteria(call, |call, metrics| {
+        let input = VerlInput { old_log_probs: Some(X), rollout_log_probs: Some(X), ..VerlInput::default() };
+        let config = VerlConfig { rejection: Some(REJECTION), ..Default::default() };
+        metric::verl_metrics(&call.batch(), input, &config, metrics).map(|_| ())
+    })
+}
+
+fn trl_metrics(call: &mut Call) -> Ended {
+    let mut per_source: Vec<RewardSource> = opaque(call, "per_source", 1);
+    let mut scratch: Vec<Moments> = call.output("scratch", 1);
+    let rewards = TrlRewards { groups: pair(), sources: SCORES, source_weights: &[1.0] };
+    let input = TrlInput { rewards: Some(rewards), ..TrlInput::default() };
+    let output = TrlOutput { per_source: &mut per_source, scratch: &mut scratch };
+    let result = metric::trl_metrics::<f64>(&call.batch(), input, &TrlConfig::default(), output).map(|_| ());
+    Ended::new(result).with(&scratch)
+}
+
+fn openrlhf_metrics(call: &mut Call) -> Ended {
+    let mut scratch: Vec<Moments> = call.output("scratch", 1);
+    let input = OpenRlhfInput { scores: Some(SCORES), groups: Some(pair()), ..OpenRlhfInput::default() };
+    Ended::new(metric::openrlhf_metrics(&call.batch(), input, &OpenRlhfConfig::default(), &mut scratch)).with(&scratch)
+}
+
+fn role_baseline(call: &mut Call) -> Ended {
+    // the roles say how many sequences there are, so their own number cannot be wrong
+    let (scores, mut out) = (call.input("scores", 3), call.output("out", 3));
+    let decay = call.number("decay", UNIT);
+    let result = RoleBaseline::new(decay).and_then(|baseline| {
+        advantage::role_baseline(RoleInput { roles: &[0, 1, 0], scores: &scores }, &mut [baseline; 2], &mut out)
+    });
+    Ended::new(result).with(&out)
+}
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    Function { name: "compare", run: profiles::compare },
+    Function { name: "role_baseline", run: role_baseline },
+    Function { name: "group_relative", run: group_relative },
+    Function { name: "leave_one_out", run: leave_one_out },
+    Function { name: "leave_one_out_scaled", run: leave_one_out_scaled },
+    Function { name: "normalize_scores", run: normalize_scores },
+    Function { name: "gpg_advantage", run: gpg_advantage },
+    Function { name: "max_rl", run: max_rl },
+    Function { name: "decoupled_scores", run: decoupled_scores },
+    Function { name: "best_of_group", run: best_of_group },
+    Function { name: "length_weighted_baseline", run: length_weighted_baseline },
+    Function { name: "reinforce_plus_plus_baseline", run: reinforce_plus_plus_baseline },
+    Function { name: "gdpo", run: gdpo },
+    Function { name: "optimal_token_baseline", run: |call| optimal(call, false) },
+    Function { name: "tir_optimal_token_baseline", run: |call| optimal(call, true) },
+    Function { name: "gvpo", run: gvpo },
+    Function { name: "trie_complexity", run: trie_complexity },
+    Function { name: "m2po_mask", run: m2po_mask },
+    Function { name: "dynamic_sampling_filter", run: dynamic_sampling_filter },
+    Function { name: "pf_ppo_indices", run: pf_ppo_indices },
+    Function { name: "rollout_rejection_metrics", run: rollout_rejection_metrics },
+    Function { name: "bypass_loss", run: bypass_loss },
+    Function { name: "verl_metrics", run: verl_metrics },
+    Function { name: "trl_metrics", run: trl_metrics },
+    Function { name: "openrlhf_metrics", run: openrlhf_metrics },
 ];

@@ -132,7 +132,7 @@ fn an_upper_bound_that_is_none() {
         PolicyLossInput { log_probs: &[0.5; 4], old_log_probs: &[0.5; 4], advantages: &[0.5; 4], weights: None };
     let config = ClipCovConfig { upper: f64::NAN, ..Default::default() };
     let mut selected = [true; 4];
-    let result = clip_cov_selection(&batch(), input, &config, 0, &mut selected);
+    let result = clip_cov_selection(&batch(), input, &ClipCovSelectionConfig { clip: config, seed: 0 }, &mut selected);
     let error = Error::Config { what: "lower", must_be: "at most upper", got: 1.0 };
     Ended::new(result).with(&selected).refused("clip_cov_selection", error);
 }

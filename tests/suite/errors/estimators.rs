@@ -11,43 +11,6 @@ fn batch() -> Batch<'static> {
 }
 
 #[test]
-fn groups_of_another_batch() {
-    for (ids, got) in [(vec![0, 1, 0], 3), (vec![0], 1)] {
-        let groups = Groups::from_ids(&ids).unwrap();
-        let error = Error::Length { what: "groups", expected: 2, got };
-        let mut moments = vec![Moments::default(); groups.count()];
-
-        let (mut sums, mut out) = (vec![WeightedSum::default(); groups.count()], [f64::UNWRITTEN; 2]);
-        let config = LengthWeightedConfig::default();
-        let result = length_weighted_baseline(&batch(), &groups, &[0.5; 2], &config, &mut sums, &mut out);
-        Ended::new(result).with(&out).refused("length_weighted_baseline", error);
-
-        let mut out = [f64::UNWRITTEN; 4];
-        let config = ReinforcePlusPlusBaselineConfig::default();
-        let result = reinforce_plus_plus_baseline(&batch(), &groups, &[0.5; 2], &config, &mut moments, &mut out);
-        Ended::new(result).with(&out).refused("reinforce_plus_plus_baseline", error);
-
-        let input = GdpoInput { sources: &[0.5; 2], weights: &[1.0] };
-        let scratch = GdpoScratch { moments: &mut moments, scores: &mut [0.5; 2] };
-        let result = gdpo(&batch(), &groups, input, &GdpoConfig::default(), scratch, &mut out);
-        Ended::new(result).with(&out).refused("gdpo", error);
-
-        let ones = [1.0; 4];
-        let input =
-            OptimalBaselineInput { rewards: &ones, old_log_probs: &ones, sum_pi_squared: &ones, is_weights: None };
-        for run in [optimal_token_baseline::<f64>, tir_optimal_token_baseline] {
-            let mut columns = vec![WeightedSum::default(); 2 * groups.count()];
-            let mut lengths = vec![TopTwo::default(); groups.count()];
-            let (mut advantages, mut returns) = ([f64::UNWRITTEN; 4], [f64::UNWRITTEN; 4]);
-            let scratch = OptimalBaselineScratch { columns: &mut columns, lengths: &mut lengths };
-            let output = OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns };
-            let result = run(&batch(), &groups, input, &OptimalBaselineConfig::default(), scratch, output);
-            Ended::new(result).with(&advantages).with(&returns).refused("optimal_token_baseline", error);
-        }
-    }
-}
-
-#[test]
 fn the_best_of_one() {
     let mut out = [f64::UNWRITTEN; 4];
     for (ids, index, id) in [([1, 1, 0, 2], 2, 0.0), ([3, 0, 0, 0], 0, 3.0)] {
@@ -67,7 +30,7 @@ fn roles_and_scores() {
     let run = |roles: &[u32; 3], scores: &[f64; 3], error: Error| {
         let mut baselines = [RoleBaseline::new(0.5).unwrap(); 2];
         let mut out = [f64::UNWRITTEN; 3];
-        let result = role_baseline(roles, scores, &mut baselines, &mut out);
+        let result = role_baseline(RoleInput { roles, scores }, &mut baselines, &mut out);
         Ended::new(result).with(&out).refused("role_baseline", error);
         assert!(baselines.iter().all(|role| role.baseline() == 0.0), "a refused call moved a baseline");
     };
@@ -106,7 +69,7 @@ fn columns_of_the_optimal_baseline() {
     let ids = [0, 1];
     let groups = Groups::from_ids(&ids).unwrap();
     let batch = Batch::new(Layout::padded(2, 0).unwrap(), Mask::new(&[])).unwrap();
-    assert_eq!(optimal_baseline_columns(&batch, &groups), Ok(0));
+    assert_eq!(optimal_baseline_scratch_len(&batch, &groups), Ok(0));
     let batch = Batch::new(Layout::padded(2, 3).unwrap(), Mask::new(&[true; 6])).unwrap();
-    assert_eq!(optimal_baseline_columns(&batch, &groups), Ok(6));
+    assert_eq!(optimal_baseline_scratch_len(&batch, &groups), Ok(6));
 }

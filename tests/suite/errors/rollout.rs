@@ -3,7 +3,7 @@
 use tokenwise::{
     control::{AdaptiveKl, AdaptiveKlConfig, FixedKl},
     metric::{Histogram, RunningMoments},
-    reward::{reward_scale_clip, RewardScale},
+    reward::{reward_scale_clip, RewardScaleConfig},
     rollout::*,
     Batch, Error, Groups, Layout, Mask, Moments,
 };
@@ -95,14 +95,16 @@ fn rules_scales_and_weights_out_of_their_domains() {
         assert_eq!(keep, [true]);
     }
     for (scale, named) in [
-        (RewardScale::Clip { low: 1.0, high: 0.0 }, "high"),
-        (RewardScale::Map { from: (1.0, 1.0), to: (0.0, 1.0) }, "from"),
-        (RewardScale::Map { from: (0.0, 1.0), to: (0.0, f64::NAN) }, "to"),
+        (RewardScaleConfig::Clip { low: 1.0, high: 0.0 }, "high"),
+        (RewardScaleConfig::Map { from: (1.0, 1.0), to: (0.0, 1.0) }, "from"),
+        (RewardScaleConfig::Map { from: (0.0, 1.0), to: (0.0, f64::NAN) }, "to"),
     ] {
         let error = reward_scale_clip(&[1.0], &scale, &mut [9.0]);
         assert!(matches!(error, Err(Error::Config { what, .. }) if what == named), "{scale:?}: {error:?}");
     }
-    let draw = |weights: &[f64]| pf_ppo_indices(weights, 1, &mut vec![0.0; weights.len()], &mut [0; 2]).unwrap_err();
+    let draw = |weights: &[f64]| {
+        pf_ppo_indices(weights, &ResampleConfig { seed: 1 }, &mut vec![0.0; weights.len()], &mut [0; 2]).unwrap_err()
+    };
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(draw(&[1.0, bad]), Error::Entry { what: "weights", index: 1, .. }));
     }

@@ -48,11 +48,7 @@ fn nan_stays_in_its_group() {
             }
             flat.group_ids = vec![0, 0];
             let together = run(&flat).sequences.concat();
-            assert!(
-                !spoils(config) || together.iter().all(|x| x.is_nan()),
-                "{:?} {config:?}: {together:?}",
-                C::FORMULA
-            );
+            assert!(!spoils(config) || together.iter().all(|x| x.is_nan()), "{:?} {config:?}: {together:?}", C::NAME);
         }
     }
     check::<GroupRelativeOverBatch>(|_| true);

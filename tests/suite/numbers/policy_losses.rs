@@ -7,7 +7,11 @@ use super::{stays_in_its_token, stays_in_sums, with_nan, world};
 use crate::{
     case::Case,
     dual_game::{DualGame, StructuralWeights},
-    policy_loss::*,
+    naive::{
+        covariance_loss::{ClipCov, KlCov},
+        sequence_loss::{Gmpo, Gspo, Gvpo, Luspo, Vespo},
+        token_loss::{Cispo, DppoKl, DppoTv, Dro, PositiveNll, Reinforce, Sapo, TisLoss, Topr},
+    },
 };
 
 const POLICY: [Column; 3] = [Column::LogProbs, Column::OldLogProbs, Column::Advantages];
@@ -46,8 +50,8 @@ fn nan_stays() {
 fn stays_in_weights<C: Case>(weighed: fn(&C::Config) -> bool) {
     fn check<C: Case, R: Number>(seed: u64, weighed: bool) {
         let (of_slot, outcome) = with_nan::<C, R>(seed, Column::Weights);
-        assert_eq!(of_slot[0].is_nan(), weighed, "{:?} seed {seed}: gradient", C::FORMULA);
-        assert_eq!(outcome.numbers[0].is_nan(), weighed, "{:?} seed {seed}: loss", C::FORMULA);
+        assert_eq!(of_slot[0].is_nan(), weighed, "{} seed {seed}: gradient", C::NAME);
+        assert_eq!(outcome.numbers[0].is_nan(), weighed, "{} seed {seed}: loss", C::NAME);
     }
     for seed in 0..40 {
         let weighed = weighed(&C::config(&mut Random::new(seed)));
@@ -83,17 +87,22 @@ fn nan_stays_in_scores() {
         let (flat, slot) = world::<f32>(seed);
         let (of_slot, outcome) = with_nan::<Topr, f32>(seed, Column::OldLogProbs);
         let bad = flat.scores[0] <= 0.0;
-        assert_eq!((of_slot[0].is_nan(), outcome.numbers[0].is_nan()), (bad, bad), "topr seed {seed}");
+        assert_eq!((of_slot[0].is_nan(), outcome.numbers[0].is_nan()), (bad, bad), "{} seed {seed}", Topr::NAME);
         let (of_slot, outcome) = with_nan::<PositiveNll, f32>(seed, Column::LogProbs);
-        assert_eq!((of_slot[0].is_nan(), outcome.numbers[0].is_nan()), (!bad, !bad), "positive_nll seed {seed}");
+        assert_eq!(
+            (of_slot[0].is_nan(), outcome.numbers[0].is_nan()),
+            (!bad, !bad),
+            "{} seed {seed}",
+            PositiveNll::NAME
+        );
 
         let mut unknown = flat.clone();
         unknown.scores[0] = f32::NAN;
         let outcome = Topr::run(&unknown, Topr::config(&mut Random::new(seed))).unwrap();
-        assert!(outcome.numbers[0].is_nan() && outcome.tokens[0][slot].is_nan(), "topr seed {seed}");
-        assert!(unknown.rows[1].clone().all(|slot| !outcome.tokens[0][slot].is_nan()), "topr seed {seed}");
+        assert!(outcome.numbers[0].is_nan() && outcome.tokens[0][slot].is_nan(), "{} seed {seed}", Topr::NAME);
+        assert!(unknown.rows[1].clone().all(|slot| !outcome.tokens[0][slot].is_nan()), "{} seed {seed}", Topr::NAME);
         let outcome = PositiveNll::run(&unknown, PositiveNll::config(&mut Random::new(seed))).unwrap();
-        assert!(outcome.numbers[0].is_nan() && outcome.tokens[0][slot].is_nan(), "positive_nll seed {seed}");
+        assert!(outcome.numbers[0].is_nan() && outcome.tokens[0][slot].is_nan(), "{} seed {seed}", PositiveNll::NAME);
     }
 }
 
@@ -109,7 +118,7 @@ fn shares_do_not_count_nan() {
             for place in [1, 2] {
                 let (got, before) = (outcome.numbers[place] * kept, clean.numbers[place] * kept);
                 let fits = got.round() == before.round() || got.round() + 1.0 == before.round();
-                assert!(fits, "{:?} seed {seed}: {got} of {kept}, {before} before", C::FORMULA);
+                assert!(fits, "{} seed {seed}: {got} of {kept}, {before} before", C::NAME);
             }
         }
     }

@@ -1,6 +1,9 @@
 //! What is not a number, in rewards, in the rollout's corrections and in statistics. Two sequences of two tokens; the first is spoilt.
 
-use tokenwise::{metric::*, reward::*, rollout::*, Batch, Divisor, Groups, Layout, Mask, Moments};
+use tokenwise::{
+    advantage::sequence_sums, metric::*, reward::*, rollout::*, Batch, Divisor, Groups, Layout, Mask, MeanConfig,
+    Moments,
+};
 
 const NAN: f64 = f64::NAN;
 const CLEAN: [f64; 4] = [-1.0, -2.0, -0.5, -1.5];
@@ -23,23 +26,28 @@ fn none(values: &[f64]) -> Vec<bool> {
 fn scores_keep_what_is_none() {
     let mut out = [0.0; 2];
     let input = KlInScoresInput { scores: &[1.0, 1.0], old_log_probs: &SPOILT, ref_log_probs: &CLEAN };
-    kl_in_scores(&batch(), input, 0.5, &mut out).unwrap();
+    kl_in_scores(&batch(), input, &KlInScoresConfig { beta: 0.5 }, &mut out).unwrap();
     assert_eq!(none(&out), [true, false]);
     let input = TruncatedInput { scores: &[NAN, 1.0], truncated: &[true, true] };
-    stop_properly_penalty(input, 0.5, &mut out).unwrap();
+    stop_properly_penalty(input, &StopProperlyConfig { coefficient: 0.5 }, &mut out).unwrap();
     assert_eq!(none(&out), [true, false]);
     // a fixed price does not ask for the score
-    stop_properly_penalty(input, -1.0, &mut out).unwrap();
+    stop_properly_penalty(input, &StopProperlyConfig { coefficient: -1.0 }, &mut out).unwrap();
     assert_eq!(out, [-1.0, -1.0]);
-    missing_eos_penalty(MissingEosInput { scores: &[NAN, 1.0], ended: &[false, false] }, 0.5, &mut out).unwrap();
+    missing_eos_penalty(
+        MissingEosInput { scores: &[NAN, 1.0], ended: &[false, false] },
+        &MissingEosConfig { penalty: 0.5 },
+        &mut out,
+    )
+    .unwrap();
     assert_eq!(none(&out), [true, false]);
     let overlong = OverlongConfig { max_len: 8, buffer: 4, factor: 1.0, floor: OverlongFloor::Factor };
     overlong_penalty(OverlongInput { scores: &[NAN, 1.0], lengths: &[6, 6] }, &overlong, &mut out).unwrap();
     assert_eq!(none(&out), [true, false]);
     for scale in [
-        RewardScale::Clip { low: 0.0, high: 0.5 },
-        RewardScale::ShiftScaleClip { bias: 1.0, scale: 2.0, bound: 1.0 },
-        RewardScale::Map { from: (0.0, 0.5), to: (0.0, 1.0) },
+        RewardScaleConfig::Clip { low: 0.0, high: 0.5 },
+        RewardScaleConfig::ShiftScaleClip { bias: 1.0, scale: 2.0, bound: 1.0 },
+        RewardScaleConfig::Map { from: (0.0, 0.5), to: (0.0, 1.0) },
     ] {
         // held by a bound: the 1, not the NaN
         assert_eq!(reward_scale_clip(&[NAN, 1.0], &scale, &mut out), Ok(0.5), "{scale:?}");
@@ -83,7 +91,7 @@ fn weights_keep_it_in_what_they_weigh() {
     }
     let metrics = rollout_weight_metrics(&batch(), spoilt(), &token).unwrap();
     assert!(metrics.entries().any(|(_, value)| value.is_nan()));
-    let mismatch = rollout_mismatch(&batch(), spoilt(), Divisor::Count).unwrap();
+    let mismatch = rollout_mismatch(&batch(), spoilt(), &MeanConfig::default()).unwrap();
     assert!(mismatch.entries().iter().any(|(_, value)| value.is_nan()));
     let difference = probability_difference(&batch(), spoilt()).unwrap();
     assert!(difference.mean.is_nan() && difference.std.is_nan() && difference.pearson.is_nan());
@@ -115,13 +123,13 @@ fn a_gate_lets_no_nan_through_but_a_clip_does() {
 #[test]
 fn masks_drop_it() {
     let mut keep = [true; 4];
-    kl_mask(&batch(), spoilt(), 1.0, &mut keep).unwrap();
+    kl_mask(&batch(), spoilt(), &KlMaskConfig { tau: 1.0 }, &mut keep).unwrap();
     assert_eq!(keep, [false, true, true, true]);
     sequence_veto(&batch(), spoilt(), &VetoConfig { lower: 0.0, upper: f64::INFINITY }, &mut keep).unwrap();
     assert_eq!(keep, [false, false, true, true]);
-    m2po_mask(&batch(), spoilt(), 1.0, &mut [0.0; 4], &mut keep).unwrap();
+    m2po_mask(&batch(), spoilt(), &M2poConfig { tau: 1.0 }, &mut [0.0; 4], &mut keep).unwrap();
     assert_eq!(keep, [false, true, true, true]);
-    high_entropy_mask(&batch(), &SPOILT, 0.5, &mut keep).unwrap();
+    high_entropy_mask(&batch(), &SPOILT, &HighEntropyConfig { share: 0.5 }, &mut keep).unwrap();
     assert_eq!(keep, [false; 4]);
     let input = OffPolicyInput { log_probs: &CLEAN, old_log_probs: &SPOILT, advantages: &[-1.0; 4] };
     off_policy_sequence_mask(&batch(), input, &OffPolicyConfig::default(), &mut keep).unwrap();
@@ -161,24 +169,28 @@ fn a_prompt_with_a_score_that_is_none() {
     let mut weights = [0.0; 2];
     pf_ppo_weights(&[NAN, 1.0], &PfPpoRule::default(), &mut weights).unwrap();
     assert_eq!(none(&weights), [true, false]);
-    assert!(pf_ppo_indices(&weights, 0, &mut [0.0; 2], &mut [0]).is_err());
+    assert!(pf_ppo_indices(&weights, &ResampleConfig { seed: 0 }, &mut [0.0; 2], &mut [0]).is_err());
 }
 
 #[test]
 fn statistics_keep_it_in_their_row() {
     let (mut rows, mut out) = ([0.0; 2], [0.0; 4]);
-    row_sums(&batch(), &SPOILT, &mut rows).unwrap();
+    sequence_sums(&batch(), &SPOILT, &mut rows).unwrap();
     assert_eq!(none(&rows), [true, false]);
-    row_means(&batch(), &SPOILT, Divisor::Count, &mut rows).unwrap();
+    row_means(&batch(), &SPOILT, &MeanConfig::default(), &mut rows).unwrap();
     assert_eq!(none(&rows), [true, false]);
-    row_normalize(&batch(), &SPOILT, 1e-8, &mut out).unwrap();
+    row_normalize(&batch(), &SPOILT, &RowNormalizeConfig { floor: 1e-8 }, &mut out).unwrap();
     assert_eq!(none(&out), [true, true, false, false]);
-    assert!(quantile(&batch(), &SPOILT, 0.5).unwrap().is_nan());
+    assert!(quantile(&batch(), &SPOILT, &QuantileConfig { level: 0.5 }).unwrap().is_nan());
     assert!(effective_sample_size(&batch(), &SPOILT).unwrap().is_nan());
-    assert_eq!(quantile(&batch(), &[f64::NEG_INFINITY, 1.0, 2.0, f64::INFINITY], 1.0), Ok(f64::INFINITY));
+    assert_eq!(
+        quantile(&batch(), &[f64::NEG_INFINITY, 1.0, 2.0, f64::INFINITY], &QuantileConfig { level: 1.0 }),
+        Ok(f64::INFINITY)
+    );
     let input =
         VarianceProxyInput { old_log_probs: &SPOILT, sum_pi_squared: &[0.5; 4], advantages: &CLEAN, weights: None };
-    let proxy = variance_proxy(&batch(), input, 1.0, Divisor::Count).unwrap();
+    let proxy =
+        variance_proxy(&batch(), input, &VarianceProxyConfig { gradient_norm: 1.0, divisor: Divisor::Count }).unwrap();
     assert!(proxy.total_power.is_nan() && proxy.pure_noise.is_nan() && proxy.expected_w.is_nan());
     assert!(!proxy.expected_a_squared.is_nan());
 }

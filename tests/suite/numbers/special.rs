@@ -1,6 +1,8 @@
 //! Infinities, zeros with a sign, and subnormal numbers.
 
-use tokenwise::{advantage::*, divergence::*, loss::*, metric::*, policy::*, reward::*, Batch, Layout, Mask};
+use tokenwise::{
+    advantage::*, divergence::*, loss::*, metric::*, policy::*, reward::*, Batch, Layout, Mask, MeanConfig,
+};
 use tokenwise_tests::tolerance::assert_bits;
 
 const INF: f64 = f64::INFINITY;
@@ -94,13 +96,13 @@ fn a_token_the_new_policy_rules_out() {
 
 #[test]
 fn sums_over_infinities() {
-    let of = |values: &[f64]| mean(&batch(values.len()), values, Divisor::Count).unwrap();
+    let of = |values: &[f64]| mean(&batch(values.len()), values, &MeanConfig::default()).unwrap();
     assert_eq!(of(&[INF, 1.0]), INF);
     assert_eq!(of(&[1.0, -INF]), -INF);
     assert!(of(&[INF, -INF]).is_nan());
-    assert!(variance(&batch(3), &[INF, 1.0, 2.0], Spread::Sample, Divisor::Count).unwrap().is_nan());
+    assert!(variance(&batch(3), &[INF, 1.0, 2.0], &VarianceConfig::default()).unwrap().is_nan());
     // what an f32 cannot hold, an f64 sum can
-    assert_eq!(mean(&batch(4), &[f32::MAX; 4], Divisor::Count).unwrap(), f64::from(f32::MAX));
+    assert_eq!(mean(&batch(4), &[f32::MAX; 4], &MeanConfig::default()).unwrap(), f64::from(f32::MAX));
     assert!(correlation(&batch(3), PairInput { x: &[1.0, 1.0, 1.0], y: &[1.0, 2.0, 3.0] }).unwrap().is_nan());
 }
 
@@ -128,7 +130,13 @@ fn zeros_keep_their_sign_where_they_are_copied() {
     assert_bits("place_scores", &out, &[0.0, -0.0]);
     broadcast(&batch(2), &[-0.0], &mut out).unwrap();
     assert_bits("broadcast", &out, &[-0.0, -0.0]);
-    shape_rewards(&batch(2), ShapeInput { scores: &[-0.0, 0.0], kl: &[1.0, -1.0] }, 0.0, &mut out).unwrap();
+    shape_rewards(
+        &batch(2),
+        ShapeInput { scores: &[-0.0, 0.0], kl: &[1.0, -1.0] },
+        &ShapeConfig { beta: 0.0 },
+        &mut out,
+    )
+    .unwrap();
     assert_bits("shape_rewards", &out, &[-0.0, 0.0]);
     // a sum of zeros is +0, whatever their signs
     let mut sum = [9.0_f32];
@@ -148,7 +156,7 @@ fn zeros_keep_their_sign_where_they_are_copied() {
 #[test]
 fn subnormal_numbers_are_numbers() {
     let tiny = f32::from_bits(1);
-    assert_eq!(mean(&batch(3), &[tiny; 3], Divisor::Count).unwrap() as f32, tiny);
+    assert_eq!(mean(&batch(3), &[tiny; 3], &MeanConfig::default()).unwrap() as f32, tiny);
     let mut out = [9.0_f32; 2];
     let input = KlInput { log_probs: &[3.0 * tiny, tiny], ref_log_probs: &[tiny, 3.0 * tiny] };
     kl_estimate(&batch(2), input, &KlConfig::default(), &mut out).unwrap();

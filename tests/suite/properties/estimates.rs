@@ -2,11 +2,11 @@
 
 use tokenwise::{divergence::*, policy::*, Batch, Layout, Mask};
 use tokenwise_tests::{
-    formulas::Formula,
     generate::{Column, Number, Random, Spec, World},
-    naive::policy::log_softmax,
-    tolerance::{assert_bits, assert_close, Basis},
+    tolerance::{assert_bits, Basis},
 };
+
+use crate::{case::assert_close, naive::policy::log_softmax};
 
 use super::check;
 use crate::divergence::ESTIMATORS;
@@ -38,7 +38,7 @@ fn k1_and_k3_are_exact_on_average() {
             let config = KlConfig { estimator, ..Default::default() };
             kl_estimate(&all, KlInput { log_probs: &p, ref_log_probs: &q }, &config, &mut estimates).unwrap();
             let average: f64 = p.iter().zip(&estimates).map(|(p, estimate)| p.exp() * estimate).sum();
-            assert_close(Formula::KlExact, Basis::F64, &[average], &exact);
+            assert_close::<crate::divergence::KlExact>(Basis::F64, &[average], &exact);
         }
         assert!(exact[0] >= -1e-15, "negative: {}", exact[0]);
     });
@@ -151,8 +151,8 @@ fn gradients_of_a_row_add_up_to_nothing() {
         let input = KlExactGradientInput { logits, ref_logits, vocab, grad_kl: g };
         kl_exact_gradient(&flat.batch(), input, &PolicyConfig::default(), &mut exact).unwrap();
         for (plain, exact) in plain.chunks(vocab).zip(exact.chunks(vocab)) {
-            assert_close(Formula::LogitsGradient, Basis::F64, &[plain.iter().sum::<f64>()], &[0.0]);
-            assert_close(Formula::KlExactGradient, Basis::F64, &[exact.iter().sum::<f64>()], &[0.0]);
+            assert_close::<crate::policy::LogitsGradient>(Basis::F64, &[plain.iter().sum::<f64>()], &[0.0]);
+            assert_close::<crate::divergence::KlExactGradient>(Basis::F64, &[exact.iter().sum::<f64>()], &[0.0]);
         }
     });
 }

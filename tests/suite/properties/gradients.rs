@@ -16,7 +16,7 @@ use super::check;
 use crate::{
     case::Case,
     divergence::kl_config,
-    loss::{value_input, weighed_input, PpoClip, Surrogate, ValueLoss, Weighing},
+    loss::{value_input, ValueLoss, Weighing},
     policy::temperature,
 };
 
@@ -68,55 +68,6 @@ fn keep_away(values: &mut [f64], places: &[f64], from: impl Fn(usize) -> f64) {
             *value += 4e-3;
         }
     }
-}
-
-#[test]
-fn of_ppo_clip() {
-    check(|spec| {
-        let (mut flat, mut random) = setting(spec);
-        let choice = PpoClip::config(&mut random);
-        let config = choice.config;
-        let bounds = [1.0 - config.clip_low, 1.0 + config.clip_high, 1.125, 1.5, 3.0].map(f64::ln);
-        let old = flat.column(Column::OldLogProbs).to_vec();
-        keep_away(&mut flat.columns[Column::LogProbs as usize], &[bounds.as_slice(), &[1.0, -1.0]].concat(), |i| {
-            old[i]
-        });
-        let run = |flat: &Flat<f64>, grad: &mut Vec<f64>| {
-            *grad = vec![f64::NAN; flat.tokens()];
-            choice.weighing.with(flat, |aggregate| {
-                ppo_clip(&flat.batch(), weighed_input(flat, choice.weighed), &PpoConfig { aggregate, ..config }, grad)
-            })
-        };
-        let mut grad = Vec::new();
-        if run(&flat, &mut grad).is_ok() {
-            slopes(&flat, Column::LogProbs, &grad, |flat| run(flat, &mut Vec::new()).unwrap().loss);
-        }
-    });
-}
-
-#[test]
-fn of_surrogate() {
-    check(|spec| {
-        let (mut flat, mut random) = setting(spec);
-        let (weighing, log_ratio_bound, weighed) = Surrogate::config(&mut random);
-        let old = flat.column(Column::OldLogProbs).to_vec();
-        keep_away(&mut flat.columns[Column::LogProbs as usize], &[0.5, -0.5], |i| old[i]);
-        let run = |flat: &Flat<f64>, grad: &mut Vec<f64>| {
-            *grad = vec![f64::NAN; flat.tokens()];
-            weighing.with(flat, |aggregate| {
-                surrogate(
-                    &flat.batch(),
-                    weighed_input(flat, weighed),
-                    &SurrogateConfig { log_ratio_bound, aggregate },
-                    grad,
-                )
-            })
-        };
-        let mut grad = Vec::new();
-        if run(&flat, &mut grad).is_ok() {
-            slopes(&flat, Column::LogProbs, &grad, |flat| run(flat, &mut Vec::new()).unwrap());
-        }
-    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Statistics of shards joined in any order, and sums that are as good as `f64` allows.
 
-use tokenwise::{metric::*, Batch, Layout, Mask};
+use tokenwise::{metric::*, Batch, CoMoments, Layout, Mask, MeanConfig, Moments};
 use tokenwise_tests::generate::{Column, Flat, Number, Random, Spec, World};
 
 use super::check;
@@ -59,7 +59,8 @@ fn in_any_order<R: Number>(spec: Spec) {
     let mut merged = Analysis::default();
     for part in &parts {
         // a shard without kept tokens has rows to count and nothing else
-        let empty = Analysis { sequences: 1, ..Default::default() };
+        let mut empty = Analysis::default();
+        empty.sequences = 1;
         merged.merge(&analysis(&part.batch(), analysis_input(part)).unwrap_or(empty));
     }
     assert_merged("analysis", parts.len(), &merged.moments, &want.moments, sizes);
@@ -105,7 +106,7 @@ fn the_f32_mean_of_a_million_is_within_one_ulp() {
     for layout in [Layout::padded(1, n).unwrap(), Layout::padded(n, 1).unwrap()] {
         let batch = Batch::new(layout, Mask::new(&keep)).unwrap();
         let exact = total as f64 / 2_f64.powi(90) / batch.kept() as f64;
-        let got = mean(&batch, &values, Divisor::Count).unwrap() as f32;
+        let got = mean(&batch, &values, &MeanConfig::default()).unwrap() as f32;
         let ulps = (i64::from(got.to_bits()) - i64::from((exact as f32).to_bits())).abs();
         assert!(ulps <= 1, "{got:e}, exact {exact:e}: {ulps} ulps");
     }

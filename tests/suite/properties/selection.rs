@@ -1,16 +1,14 @@
 //! Which tokens clip_cov_selection chooses.
 
 use tokenwise::{loss::*, Batch, Layout, Mask};
-use tokenwise_tests::{
-    generate::{Spec, World},
-    naive::covariance_loss,
-};
+use tokenwise_tests::generate::{Spec, World};
 
 use super::check;
 use crate::{
     case::{tokens, Case},
     loss::policy_input,
-    policy_loss::ClipCovSelection,
+    naive::covariance_loss,
+    naive::covariance_loss::ClipCovSelection,
 };
 
 #[test]
@@ -20,7 +18,13 @@ fn as_many_as_wanted_of_those_that_may() {
         let mut random = tokenwise_tests::generate::Random::new(spec.seed ^ 0x5e1);
         let (config, seed) = ClipCovSelection::config(&mut random);
         let (mut selected, mut again) = (vec![true; flat.tokens()], vec![false; flat.tokens()]);
-        let chosen = clip_cov_selection(&flat.batch(), policy_input(&flat), &config, seed, &mut selected).unwrap();
+        let chosen = clip_cov_selection(
+            &flat.batch(),
+            policy_input(&flat),
+            &ClipCovSelectionConfig { clip: config, seed },
+            &mut selected,
+        )
+        .unwrap();
         let candidates = covariance_loss::candidates(tokens(&flat), &policy_input(&flat), &config);
         let wanted = ((config.ratio * flat.batch().kept() as f64) as usize).max(1).min(candidates.len());
         assert_eq!(chosen, wanted);
@@ -30,7 +34,13 @@ fn as_many_as_wanted_of_those_that_may() {
             assert!(candidates.contains(&slot), "slot {slot} is held by the clip or outside the bounds");
         }
         // the same seed, the same choice
-        clip_cov_selection(&flat.batch(), policy_input(&flat), &config, seed, &mut again).unwrap();
+        clip_cov_selection(
+            &flat.batch(),
+            policy_input(&flat),
+            &ClipCovSelectionConfig { clip: config, seed },
+            &mut again,
+        )
+        .unwrap();
         assert_eq!(again, selected);
     });
 }
@@ -51,7 +61,10 @@ fn every_choice_is_as_likely() {
     let mut counts = [[0_u32; 10]; 10];
     for seed in 0..SEEDS {
         let mut selected = [false; 12];
-        assert_eq!(clip_cov_selection(&batch, input, &config, seed, &mut selected).unwrap(), 3);
+        assert_eq!(
+            clip_cov_selection(&batch, input, &ClipCovSelectionConfig { clip: config, seed }, &mut selected).unwrap(),
+            3
+        );
         for i in (0..10).filter(|&i| selected[i]) {
             for j in (0..10).filter(|&j| selected[j]) {
                 counts[i][j] += 1;

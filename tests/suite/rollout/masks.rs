@@ -1,18 +1,20 @@
 //! Gates and masks.
 
 use tokenwise::{rollout::*, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Column, Flat, Number, Random},
-    naive::masks as naive,
-};
+use tokenwise_catalogue::Array;
+use tokenwise_tests::generate::{Column, Flat, Number, Random};
+
+use crate::{errors::domains::*, naive::masks as naive};
 
 use super::{bits, input};
-use crate::case::{tokens, unwritten, Case, Outcome};
+use crate::case::{by_name, tokens, Case, Outcome};
 
 pub(crate) struct RolloutGate;
 impl Case for RolloutGate {
-    const FORMULA: Formula = Formula::RolloutGate;
+    const NAME: &'static str = "rollout_gate";
+    const UNITS: [f64; 2] = [2.0, 2.0];
+    const DOMAINS: &'static [Row] =
+        &[needs_one().with(r#"{ "level": "token" }"#).numbers(&[key("lower", FINITE), key("upper", FINITE_NOT_BELOW)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = GateConfig;
     fn config(random: &mut Random) -> GateConfig {
@@ -24,11 +26,7 @@ impl Case for RolloutGate {
         let (lower, upper) = if statistic == GateStatistic::Ratio { (0.875, 1.25) } else { (0.0, 0.03125) };
         GateConfig { level, statistic, mode, lower, upper }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: GateConfig) -> Result<Outcome<R>> {
-        let mut weights = unwritten(flat.tokens());
-        let report = rollout_gate(&flat.batch(), input(flat), &config, &mut weights)?;
-        Ok(Outcome::tokens([weights]).and([report.filtered, report.kl]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: GateConfig) -> Outcome<f64> {
         let RolloutInput { old_log_probs: old, rollout_log_probs: rollout } = input(flat);
         let (weights, filtered, kl) = naive::rollout_gate(tokens(flat), old, rollout, &config);
@@ -38,7 +36,9 @@ impl Case for RolloutGate {
 
 pub(crate) struct OffPolicySequenceMask;
 impl Case for OffPolicySequenceMask {
-    const FORMULA: Formula = Formula::OffPolicySequenceMask;
+    const NAME: &'static str = "off_policy_sequence_mask";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("threshold", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = OffPolicyConfig;
     fn config(random: &mut Random) -> OffPolicyConfig {
@@ -47,16 +47,7 @@ impl Case for OffPolicySequenceMask {
             unscored: random.pick(&[Unscored::Nan, Unscored::Ignore]),
         }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: OffPolicyConfig) -> Result<Outcome<R>> {
-        let mut keep = vec![true; flat.tokens()];
-        let input = OffPolicyInput {
-            log_probs: flat.column(Column::LogProbs),
-            old_log_probs: flat.column(Column::OldLogProbs),
-            advantages: flat.column(Column::Advantages),
-        };
-        off_policy_sequence_mask(&flat.batch(), input, &config, &mut keep)?;
-        Ok(Outcome::tokens([bits(&keep)]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: OffPolicyConfig) -> Outcome<f64> {
         let (new, old) = (flat.column(Column::LogProbs), flat.column(Column::OldLogProbs));
         let advantages = flat.column(Column::Advantages);
@@ -66,18 +57,16 @@ impl Case for OffPolicySequenceMask {
 
 pub(crate) struct KlMask;
 impl Case for KlMask {
-    const FORMULA: Formula = Formula::KlMask;
+    const NAME: &'static str = "kl_mask";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("tau", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = true;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        random.pick(&[0.0, 1e-3, 0.125])
+    type Config = KlMaskConfig;
+    fn config(random: &mut Random) -> KlMaskConfig {
+        KlMaskConfig { tau: random.pick(&[0.0, 1e-3, 0.125]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, tau: f64) -> Result<Outcome<R>> {
-        let mut keep = vec![true; flat.tokens()];
-        kl_mask(&flat.batch(), input(flat), tau, &mut keep)?;
-        Ok(Outcome::tokens([bits(&keep)]))
-    }
-    fn naive(flat: &Flat<f64>, tau: f64) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, KlMaskConfig { tau }: KlMaskConfig) -> Outcome<f64> {
         let RolloutInput { old_log_probs: old, rollout_log_probs: rollout } = input(flat);
         Outcome::tokens([naive::kl_mask(tokens(flat), old, rollout, tau)])
     }
@@ -85,17 +74,15 @@ impl Case for KlMask {
 
 pub(crate) struct SequenceVeto;
 impl Case for SequenceVeto {
-    const FORMULA: Formula = Formula::SequenceVeto;
+    const NAME: &'static str = "sequence_veto";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("lower", SMALL), key("upper", FROM_LOWER)])];
     const SEQUENCES_ALONE: bool = true;
     type Config = VetoConfig;
     fn config(random: &mut Random) -> VetoConfig {
         VetoConfig { lower: random.pick(&[0.0, 1e-4, 0.75]), upper: random.pick(&[f64::INFINITY, 1.5]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, config: VetoConfig) -> Result<Outcome<R>> {
-        let mut keep = vec![true; flat.tokens()];
-        sequence_veto(&flat.batch(), input(flat), &config, &mut keep)?;
-        Ok(Outcome::tokens([bits(&keep)]))
-    }
+    by_name!();
     fn naive(flat: &Flat<f64>, config: VetoConfig) -> Outcome<f64> {
         let RolloutInput { old_log_probs: old, rollout_log_probs: rollout } = input(flat);
         Outcome::tokens([naive::sequence_veto(tokens(flat), old, rollout, &config)])
@@ -104,18 +91,16 @@ impl Case for SequenceVeto {
 
 pub(crate) struct M2poMask;
 impl Case for M2poMask {
-    const FORMULA: Formula = Formula::M2poMask;
+    const NAME: &'static str = "m2po_mask";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("tau", POSITIVE)])];
     const SEQUENCES_ALONE: bool = false;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        random.pick(&[1e-3, 0.03, 0.25, 4.0])
+    type Config = M2poConfig;
+    fn config(random: &mut Random) -> M2poConfig {
+        M2poConfig { tau: random.pick(&[1e-3, 0.03, 0.25, 4.0]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, tau: f64) -> Result<Outcome<R>> {
-        let mut keep = vec![true; flat.tokens()];
-        m2po_mask(&flat.batch(), input(flat), tau, &mut vec![0.0; flat.batch().kept()], &mut keep)?;
-        Ok(Outcome::tokens([bits(&keep)]))
-    }
-    fn naive(flat: &Flat<f64>, tau: f64) -> Outcome<f64> {
+    by_name!();
+    fn naive(flat: &Flat<f64>, M2poConfig { tau }: M2poConfig) -> Outcome<f64> {
         let RolloutInput { old_log_probs: old, rollout_log_probs: rollout } = input(flat);
         Outcome::tokens([naive::m2po_mask(tokens(flat), old, rollout, tau)])
     }
@@ -123,25 +108,25 @@ impl Case for M2poMask {
 
 pub(crate) struct HighEntropyMask;
 impl Case for HighEntropyMask {
-    const FORMULA: Formula = Formula::HighEntropyMask;
+    const NAME: &'static str = "high_entropy_mask";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().numbers(&[key("share", UNIT)])];
     const SEQUENCES_ALONE: bool = false;
-    type Config = f64;
-    fn config(random: &mut Random) -> f64 {
-        random.pick(&[0.0, 0.1875, 0.25, 0.5, 1.0])
+    type Config = HighEntropyConfig;
+    fn config(random: &mut Random) -> HighEntropyConfig {
+        HighEntropyConfig { share: random.pick(&[0.0, 0.1875, 0.25, 0.5, 1.0]) }
     }
-    fn run<R: Number>(flat: &Flat<R>, share: f64) -> Result<Outcome<R>> {
-        let mut keep = vec![true; flat.tokens()];
-        high_entropy_mask(&flat.batch(), flat.column(Column::Weights), share, &mut keep)?;
-        Ok(Outcome::tokens([bits(&keep)]))
-    }
-    fn naive(flat: &Flat<f64>, share: f64) -> Outcome<f64> {
+    by_name!("entropies": |flat: &Flat<R>| Array::Real(flat.column(Column::Weights).to_vec()));
+    fn naive(flat: &Flat<f64>, HighEntropyConfig { share }: HighEntropyConfig) -> Outcome<f64> {
         Outcome::tokens([naive::high_entropy_mask(tokens(flat), flat.column(Column::Weights), share)])
     }
 }
 
 pub(crate) struct ProbabilityDifference;
 impl Case for ProbabilityDifference {
-    const FORMULA: Formula = Formula::ProbabilityDifference;
+    const NAME: &'static str = "probability_difference";
+    const UNITS: [f64; 2] = [10.0, 2.0];
+    const DOMAINS: &'static [Row] = &[needs_one()];
     const SEQUENCES_ALONE: bool = false;
     type Config = ();
     fn config(_: &mut Random) {}
@@ -168,7 +153,8 @@ fn ids<R: Number>(flat: &Flat<R>) -> Vec<u32> {
 
 pub(crate) struct ResponseMaskFromEos;
 impl Case for ResponseMaskFromEos {
-    const FORMULA: Formula = Formula::ResponseMaskFromEos;
+    const NAME: &'static str = "response_mask_from_eos";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = true;
     const DROPPED_GET_ZERO: bool = false;
     type Config = [u32; 2];
@@ -177,7 +163,7 @@ impl Case for ResponseMaskFromEos {
     }
     fn run<R: Number>(flat: &Flat<R>, eos: [u32; 2]) -> Result<Outcome<R>> {
         let mut keep = vec![true; flat.tokens()];
-        response_mask_from_eos(&flat.layout(), &ids(flat), &eos, &mut keep)?;
+        response_mask_from_eos(&flat.layout(), EosInput { tokens: &ids(flat), eos: &eos }, &mut keep)?;
         Ok(Outcome::tokens([bits(&keep)]))
     }
     fn naive(flat: &Flat<f64>, eos: [u32; 2]) -> Outcome<f64> {

@@ -1,18 +1,18 @@
 //! What drops or redraws whole samples.
 
 use tokenwise::{rollout::*, Moments, Result};
-use tokenwise_tests::{
-    formulas::Formula,
-    generate::{Flat, Number, Random},
-    naive::masks as naive,
-};
+use tokenwise_tests::generate::{Flat, Number, Random};
+
+use crate::{errors::domains::*, naive::masks as naive};
 
 use super::bits;
 use crate::case::{Case, Outcome};
 
 pub(crate) struct DynamicSamplingFilter;
 impl Case for DynamicSamplingFilter {
-    const FORMULA: Formula = Formula::DynamicSamplingFilter;
+    const NAME: &'static str = "dynamic_sampling_filter";
+    const UNITS: [f64; 2] = [0.0, 0.0];
+    const DOMAINS: &'static [Row] = &[any().with(r#"{ "kind": "spread" }"#).numbers(&[key("at_least", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = GroupRule;
     fn config(random: &mut Random) -> GroupRule {
@@ -37,7 +37,9 @@ impl Case for DynamicSamplingFilter {
 
 pub(crate) struct PfPpoWeights;
 impl Case for PfPpoWeights {
-    const FORMULA: Formula = Formula::PfPpoWeights;
+    const NAME: &'static str = "pf_ppo_weights";
+    const UNITS: [f64; 2] = [2.0, 3e-9];
+    const DOMAINS: &'static [Row] = &[any().with(r#"{ "kind": "power" }"#).numbers(&[key("power", NOT_NEGATIVE)])];
     const SEQUENCES_ALONE: bool = false;
     type Config = PfPpoRule;
     fn config(random: &mut Random) -> PfPpoRule {
@@ -61,7 +63,8 @@ fn weights<R: Number>(flat: &Flat<R>) -> Vec<f64> {
 
 pub(crate) struct PfPpoIndices;
 impl Case for PfPpoIndices {
-    const FORMULA: Formula = Formula::PfPpoIndices;
+    const NAME: &'static str = "pf_ppo_indices";
+    const UNITS: [f64; 2] = [0.0, 0.0];
     const SEQUENCES_ALONE: bool = false;
     type Config = u64;
     fn config(random: &mut Random) -> u64 {
@@ -71,7 +74,7 @@ impl Case for PfPpoIndices {
         let weights = weights(flat);
         // nothing can be drawn from nothing
         let mut indices = vec![u32::MAX; 3 * weights.len()];
-        pf_ppo_indices(&weights, seed, &mut vec![f64::NAN; weights.len()], &mut indices)?;
+        pf_ppo_indices(&weights, &ResampleConfig { seed }, &mut vec![f64::NAN; weights.len()], &mut indices)?;
         Ok(Outcome::numbers(indices.into_iter().map(f64::from).collect::<Vec<f64>>()))
     }
     fn naive(flat: &Flat<f64>, seed: u64) -> Outcome<f64> {

@@ -4,7 +4,9 @@ use tokenwise::{
     advantage::WeightedSum,
     loss::AggregateMode,
     math::ln,
-    profile::{compare, CompareConfig, CompareScratch, CompareSizes, Conventions, Estimator, ProfileInput, Quantity},
+    profile::{
+        compare, compare_scratch_len, CompareConfig, CompareScratch, Conventions, Estimator, ProfileInput, Quantity,
+    },
     Batch, Error, Groups, Moments, Profile, Result,
 };
 
@@ -29,7 +31,7 @@ pub(crate) fn told(
     sides: [Conventions; 2],
     config: &CompareConfig<'_>,
 ) -> Result<Vec<Told>> {
-    let sizes = CompareSizes::of(batch, groups)?;
+    let sizes = compare_scratch_len(batch, groups)?;
     let scratch = CompareScratch {
         tokens: &mut vec![f64::NAN; sizes.tokens],
         sequences: &mut vec![f64::NAN; sizes.sequences],

@@ -1,255 +1,174 @@
-//! The policy losses beyond the clip.
+//! Policy losses.
 
-use serde_json::Value;
+use serde::Serialize;
 use tokenwise::{
-    loss::{
-        self, Aggregate, AggregateMode, CispoConfig, ClipCovConfig, DppoConfig, DroConfig, GmpoConfig, GspoConfig,
-        KlCovConfig, LuspoConfig, PolicyLoss, PolicyLossInput, ReinforceConfig, SapoConfig, ToprConfig, VespoConfig,
-    },
-    Batch, Error, Layout, Mask, Profile,
+    loss::{AggregateMode, BypassConfig, BypassForm, LuspoConfig, PpoConfig, ToprConfig},
+    rollout::{RejectionConfig, RolloutConfig, RolloutLevel, WeightBound},
+    Profile,
 };
+use tokenwise_catalogue::{find, Array, Entry, Kind, Number, Value};
 
-use super::loss::with_policy_input;
+use super::rollout::criteria;
 use crate::golden::{
-    case::{Case, Number, Ran},
-    compare::Output,
+    case::{word, Case, Failure},
+    step::{value, Names, Run, Step},
 };
 
-/// What every policy loss gives.
-fn outputs<R: Number>(result: PolicyLoss, grad: Vec<R>) -> Ran {
-    Ok(vec![
-        ("loss", Output::Scalar(result.loss)),
-        ("grad", Output::tokens(grad)),
-        ("clip_fraction", Output::Scalar(result.clip_fraction)),
-        ("clip_fraction_lower", Output::Scalar(result.clip_fraction_lower)),
-        ("kl", Output::Scalar(result.kl)),
-    ])
-}
+/// What the losses of this family read as far as they have it; a case may carry the rest.
+const FAMILY: [&str; 11] = [
+    "clip_low",
+    "clip_high",
+    "dual_clip",
+    "tau_pos",
+    "tau_neg",
+    "ratio",
+    "kl_coef",
+    "beta",
+    "lower",
+    "upper",
+    "aggregate",
+];
+const NAMES: Names = &[
+    ("weights", "rollout_weights"),
+    ("tau_positive", "tau_pos"),
+    ("tau_negative", "tau_neg"),
+    ("ratio_cap", "dual_clip"),
+];
 
-pub(super) fn reinforce<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = ReinforceConfig { aggregate, ..case.conventions.reinforce() };
-        outputs(loss::reinforce(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn tis_loss<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = ReinforceConfig { aggregate, ..case.conventions.reinforce() };
-        outputs(loss::tis_loss(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn cispo<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = CispoConfig {
-            bounds: case
-                .conventions
-                .cispo_bounds_at(case.number("clip_low", Some(0.2))?, case.number("clip_high", Some(0.2))?),
-            aggregate,
-            ..case.conventions.cispo()
-        };
-        outputs(loss::cispo(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn sapo<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        // verl and TRL weigh every sequence the same, whatever their configured mode
-        let named = case.param("aggregate").is_some() && case.profile != Some(Profile::Verl0_9_1);
-        let mode = if named { aggregate.mode } else { AggregateMode::SequenceMeanTokenMean };
-        let aggregate = Aggregate { mode, ..aggregate };
-        let config = SapoConfig {
-            tau_positive: case.number("tau_pos", Some(1.0))?,
-            tau_negative: case.number("tau_neg", Some(1.05))?,
-            aggregate,
-            ..case.conventions.sapo()
-        };
-        outputs(loss::sapo(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
-}
-
-fn dppo_config<'a>(case: &Case<'_>, aggregate: Aggregate<'a>) -> Result<DppoConfig<'a>, super::Failure> {
-    let default = case.conventions.dppo();
-    Ok(DppoConfig {
-        clip_low: case.number("clip_low", Some(0.2))?,
-        clip_high: case.number("clip_high", Some(0.2))?,
-        ratio_cap: match case.param("dual_clip") {
-            None | Some(Value::Null) => default.ratio_cap,
-            Some(_) => case.number("dual_clip", None)?,
-        },
-        aggregate,
-        ..default
-    })
-}
-
-pub(super) fn dppo_tv<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        outputs(loss::dppo_tv(&case.batch()?, input, &dppo_config(case, aggregate)?, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn dppo_kl<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        outputs(loss::dppo_kl(&case.batch()?, input, &dppo_config(case, aggregate)?, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn dro<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = DroConfig { aggregate, ..case.conventions.dro(case.number("beta", None)?) };
-        outputs(loss::dro(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
-}
-
-/// TRL counts the sequences that are held, among all of them; we and the others count tokens.
-fn held_sequences<R: Number>(
-    case: &Case<'_>,
-    input: PolicyLossInput<'_, R>,
-    config: &GspoConfig<'_>,
-    result: PolicyLoss,
-) -> Result<f64, super::Failure> {
-    if case.profile != Some(Profile::Trl1_16) {
-        return Ok(result.clip_fraction);
+/// Reads what a case may carry, whether its loss has such settings or not.
+fn family(case: &Case<'_>) -> Result<(), Failure> {
+    for key in FAMILY {
+        case.param(key);
     }
-    let (batch, cols) = (case.batch()?, case.cols);
+    case.aggregate("aggregate", Value::EMPTY).map(drop)
+}
+
+/// The loss of this name.
+pub(super) fn loss(case: &Case<'_>, entry: &str, config: impl Serialize) -> Result<Step, Failure> {
+    family(case)?;
+    Ok(Step::new(entry, NAMES)?.config(case, config)?.or_empty(case.conventions.empty_loss, &["loss"]))
+}
+
+pub(super) fn cispo(case: &Case<'_>) -> Result<Step, Failure> {
+    let c = &case.conventions;
+    let (low, high) = (case.number("clip_low", Some(0.2))?, case.number("clip_high", Some(0.2))?);
+    loss(case, case.op, c.cispo())?.set("bounds", c.cispo_bounds_at(low, high))
+}
+
+/// verl and TRL weigh every sequence the same, whatever their configured mode.
+pub(super) fn sapo(case: &Case<'_>) -> Result<Step, Failure> {
+    let step = loss(case, case.op, case.conventions.sapo())?;
+    let named = case.param("aggregate").is_some() && case.profile != Some(Profile::Verl0_9_1);
+    Ok(if named { step } else { step.mode("seq-mean-token-mean") })
+}
+
+/// GSPO and LUSPO. TRL counts the sequences that are held, among all of them; we and the others count tokens.
+pub(super) fn of_sequences<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
+    let (case, c) = (run.case, &run.case.conventions);
+    let gspo = || loss(case, "gspo", c.gspo());
+    run.step(match (case.op, case.profile) {
+        ("luspo", _) => loss(case, "luspo", LuspoConfig::default())?,
+        // OpenRLHF weighs every sequence the same, whatever its configured mode
+        (_, Some(Profile::OpenRlhf0_11)) => gspo()?.mode("seq-mean-token-mean"),
+        _ => gspo()?,
+    })?;
+    if case.profile != Some(Profile::Trl1_16) || !run.numbers.contains_key("clip_fraction") {
+        return Ok(());
+    }
     let mut held = 0;
     for row in 0..case.rows {
-        let keep: Vec<bool> =
-            (0..batch.tokens()).map(|slot| batch.mask().as_slice()[slot] && slot / cols == row).collect();
-        let alone = Batch::new(Layout::padded(case.rows, cols)?, Mask::new(&keep))?;
-        let aggregate = Aggregate { mode: AggregateMode::TokenSum, ..Default::default() };
-        let mut unused = vec![R::zero(); keep.len()];
-        let share = loss::gspo(&alone, input, &GspoConfig { aggregate, ..*config }, &mut unused)?.clip_fraction;
-        held += usize::from(share > 0.0);
+        let slots = case.batch()?.mask().as_slice().iter().enumerate();
+        let alone = slots.map(|(slot, keep)| *keep && slot / case.cols == row).collect();
+        let mut of_row = Run::<R>::new(case);
+        of_row.step(gspo()?.mode("token-sum").mask(alone))?;
+        held += usize::from(of_row.numbers.get("clip_fraction").is_some_and(|share| *share > 0.0));
     }
-    Ok(held as f64 / case.rows as f64)
+    run.numbers.insert("clip_fraction".into(), held as f64 / case.rows as f64);
+    Ok(())
 }
 
-pub(super) fn gspo<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let default = case.conventions.gspo();
-        // OpenRLHF weighs every sequence the same, whatever its configured mode
-        let forced = case.profile == Some(Profile::OpenRlhf0_11);
-        let mode = if forced { default.aggregate.mode } else { aggregate.mode };
-        let config = GspoConfig {
-            clip_low: case.number("clip_low", Some(default.clip_low))?,
-            clip_high: case.number("clip_high", Some(default.clip_high))?,
-            aggregate: Aggregate { mode, ..aggregate },
-            ..default
-        };
-        let result = loss::gspo(&case.batch()?, input, &config, &mut grad)?;
-        outputs(PolicyLoss { clip_fraction: held_sequences(case, input, &config, result)?, ..result }, grad)
-    })
+/// TRL's mean counts rows without kept tokens, whose ratio is 1.
+pub(super) fn vespo<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
+    let case = run.case;
+    run.step(loss(case, case.op, case.conventions.vespo())?)?;
+    let batch = case.batch()?;
+    let (kept, rows) = (batch.kept_sequences() as f64, batch.sequences() as f64);
+    if let Some(mean) = run.numbers.get_mut("phi_mean") {
+        *mean = (*mean * kept + (rows - kept)) / rows;
+    }
+    Ok(())
 }
 
-pub(super) fn luspo<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, _| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let config = LuspoConfig {
-            clip_low: case.number("clip_low", Some(0.2))?,
-            clip_high: case.number("clip_high", Some(0.2))?,
-        };
-        let result = loss::luspo(&case.batch()?, input, &config, &mut grad)?;
-        let LuspoConfig { clip_low, clip_high } = config;
-        let of_gspo = GspoConfig { clip_low, clip_high, ..Default::default() };
-        outputs(PolicyLoss { clip_fraction: held_sequences(case, input, &of_gspo, result)?, ..result }, grad)
-    })
-}
-
-pub(super) fn gmpo<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let default = case.conventions.gmpo();
-        let config = GmpoConfig {
-            clip_low: case.number("clip_low", Some(default.clip_low))?,
-            clip_high: case.number("clip_high", Some(default.clip_high))?,
-            counts: aggregate.counts,
-            ..default
-        };
-        outputs(loss::gmpo(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn vespo<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        let batch = case.batch()?;
-        let result = loss::vespo(&batch, input, &VespoConfig { aggregate, ..case.conventions.vespo() }, &mut grad)?;
-        // TRL's mean counts rows without kept tokens, whose ratio is 1
-        let (kept, rows) = (batch.kept_sequences() as f64, batch.sequences() as f64);
-        let phi_mean = (result.phi_mean * kept + (rows - kept)) / rows;
-        Ok(vec![
-            ("loss", Output::Scalar(result.loss)),
-            ("grad", Output::tokens(grad)),
-            ("phi_mean", Output::Scalar(phi_mean)),
-        ])
-    })
+/// Whether a loss treats sequences by the sign of their scores.
+pub(super) fn reads_scores(op: &str) -> bool {
+    let reads = |entry: &Entry, name| entry.inputs.iter().any(|column| column.name == name);
+    find(op).is_some_and(|entry| entry.stage == "loss" && reads(entry, "scores") && reads(entry, "advantages"))
 }
 
 /// Where the case gives no scores, the sign of each advantage stands for that of the score.
-pub(super) fn topr<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let (batch, config) = (case.batch()?, ToprConfig { aggregate, ..Default::default() });
-        let run = |scores: &[R]| {
-            let mut grad = vec![R::zero(); input.log_probs.len()];
-            let loss = loss::topr(&batch, input, scores, &config, &mut grad)?;
-            Ok::<_, Error>((loss, grad))
-        };
-        let (loss, grad) = if case.has_input("scores") {
-            run(&case.input("scores", case.rows)?)?
-        } else {
-            let ((_, mut grad), (_, bad)) = (run(&vec![R::one(); case.rows])?, run(&vec![R::zero(); case.rows])?);
-            // the loss of a token is its gradient times log π, so the losses follow from the gradients
-            let mut loss = 0.0;
-            for (slot, _) in batch.mask().as_slice().iter().enumerate().filter(|(_, keep)| **keep) {
-                if input.advantages[slot] <= R::zero() {
-                    grad[slot] = bad[slot];
-                }
-                loss += (grad[slot] * input.log_probs[slot]).widen();
+pub(super) fn of_scores<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
+    let case = run.case;
+    let aggregate = case.conventions.aggregate(AggregateMode::TokenMean);
+    let step = || loss(case, case.op, ToprConfig { aggregate, ..Default::default() });
+    if case.has_input("scores") {
+        return run.step(step()?);
+    }
+    let of = |score: f64| {
+        let mut run = Run::<R>::new(case);
+        run.made.insert("scores", (Kind::Sequence, Array::Real(vec![R::narrow(score); case.rows])));
+        run.step(step()?)?;
+        Ok::<_, Failure>(run)
+    };
+    let (mut good, mut bad) = (of(1.0)?, of(0.0)?);
+    if let (Array::Real(mut grad), Array::Real(bad)) = (good.take("grad"), bad.take("grad")) {
+        let (log_probs, advantages) = (case.tokens::<R>("log_probs")?, case.tokens::<R>("advantages")?);
+        // the loss of a token is its gradient times log π, so the losses follow from the gradients
+        let mut loss = 0.0;
+        for (slot, _) in case.batch()?.mask().as_slice().iter().enumerate().filter(|(_, keep)| **keep) {
+            if advantages[slot] <= R::zero() {
+                grad[slot] = bad[slot];
             }
-            (loss, grad)
-        };
-        Ok(vec![("loss", Output::Scalar(loss)), ("grad", Output::tokens(grad))])
-    })
+            loss += (grad[slot] * log_probs[slot]).widen();
+        }
+        good.made.insert("grad", (Kind::Token, Array::Real(grad)));
+        good.numbers.insert("loss".into(), loss);
+    }
+    *run = good;
+    Ok(())
 }
 
-pub(super) fn clip_cov<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let selected: Vec<bool> = case.tokens::<f64>("selected")?.into_iter().map(|x| x != 0.0).collect();
-        let default = case.conventions.clip_cov();
-        let config = ClipCovConfig {
-            clip_low: case.number("clip_low", Some(0.2))?,
-            clip_high: case.number("clip_high", Some(0.2))?,
-            lower: case.number("lower", Some(default.lower))?,
-            upper: case.number("upper", Some(default.upper))?,
-            ratio: case.number("ratio", Some(default.ratio))?,
-            aggregate,
-            ..default
-        };
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        outputs(loss::clip_cov(&case.batch()?, input, &config, &selected, &mut grad)?, grad)
-    })
-}
-
-pub(super) fn kl_cov<R: Number>(case: &Case<'_>) -> Ran {
-    with_policy_input::<R>(case, |input, aggregate| {
-        let default = case.conventions.kl_cov();
-        let config = KlCovConfig {
-            ratio: case.number("ratio", Some(default.ratio))?,
-            kl_coef: case.number("kl_coef", Some(default.kl_coef))?,
-            aggregate,
-            ..default
-        };
-        let mut grad = vec![R::zero(); input.log_probs.len()];
-        outputs(loss::kl_cov(&case.batch()?, input, &config, &mut grad)?, grad)
-    })
+pub(super) fn bypass_mode(case: &Case<'_>) -> Result<Step, Failure> {
+    family(case)?;
+    let (c, divisor) = (&case.conventions, case.conventions.divisor);
+    let bound = WeightBound::Truncate { upper: case.number("upper", Some(2.0))? };
+    let weights = match case.text("level", "")? {
+        "" => None,
+        name => {
+            let level = word(name, "level", |name| match name {
+                "token" => Some(RolloutLevel::Token),
+                "sequence" => Some(RolloutLevel::Sequence),
+                _ => None,
+            })?;
+            Some(RolloutConfig { level, bound, divisor, ..Default::default() })
+        }
+    };
+    let form = if case.text("form", "ppo_clip")? == "reinforce" {
+        BypassForm::Reinforce(c.reinforce())
+    } else {
+        let aggregate = c.aggregate(AggregateMode::TokenMean);
+        BypassForm::PpoClip(PpoConfig { dual_clip: c.dual_clip(3.0), aggregate, divisor, ..Default::default() })
+    };
+    let rejection = RejectionConfig { divisor, ..Default::default() };
+    let criteria = if case.text("options", "")?.is_empty() { Vec::new() } else { criteria(case)? };
+    case.text("thresholds", "")?;
+    let mut step = Step::new("bypass_loss", &[])?.fixed(BypassConfig { weights, rejection, form, divisor })?;
+    if let Some(rejection) = step.config.get_mut("rejection") {
+        rejection.set("criteria", value(criteria)?);
+    }
+    if let Some(policy) = step.config.get_mut("policy") {
+        if let Some(aggregate) = policy.take("aggregate") {
+            policy.set("aggregate", case.aggregate("aggregate", aggregate)?);
+        }
+    }
+    Ok(step.or_empty(c.empty_loss, &["loss"]))
 }

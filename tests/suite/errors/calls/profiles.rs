@@ -3,7 +3,7 @@
 use tokenwise::{
     advantage::WeightedSum,
     profile::{self, CompareConfig, CompareScratch, ProfileInput},
-    Error, Groups, Moments, Profile,
+    Batch, Error, Groups, Layout, Mask, Moments, Profile,
 };
 
 use crate::errors::{Call, Ended, Unwritten, Wrong, ABOVE_1, FINITE, NOT_NEGATIVE, SEQUENCES, TOKENS, UNIT};
@@ -13,7 +13,7 @@ const TOKEN_SCRATCH: usize = (2 * 15 + 1) * TOKENS;
 const SEQUENCE_SCRATCH: usize = (2 * 5 + 1) * SEQUENCES;
 
 /// Its output is what it tells.
-fn run(call: &mut Call, groups: &Groups<'_>) -> Ended {
+fn run(call: &mut Call, batch: &Batch<'_>, groups: &Groups<'_>) -> Ended {
     let names =
         ["rewards", "values", "predictions", "log_probs", "old_log_probs", "ref_log_probs", "rollout_log_probs"];
     let [rewards, values, predictions, log_probs, old_log_probs, ref_log_probs, rollout_log_probs] =
@@ -48,19 +48,33 @@ fn run(call: &mut Call, groups: &Groups<'_>) -> Ended {
     };
     let sides = [Profile::Verl0_9_1.conventions(), Profile::OpenRlhf0_11.conventions()];
     let mut told = [f64::UNWRITTEN];
-    let result = profile::compare(&call.batch(), groups, input, sides, &config, scratch, |difference| {
+    let result = profile::compare(batch, groups, input, sides, &config, scratch, |difference| {
         told = [difference.difference];
     });
     Ended::new(result).with(&told)
 }
 
 pub(super) fn compare(call: &mut Call) -> Ended {
-    run(call, &Groups::from_ids(&[0, 1]).unwrap())
+    let batch = call.batch();
+    run(call, &batch, &Groups::from_ids(&[0, 1]).unwrap())
 }
 
 #[test]
 fn groups_of_another_batch() {
     let groups = Groups::from_ids(&[0, 1, 0]).unwrap();
     let error = Error::Length { what: "groups", expected: SEQUENCES, got: 3 };
-    run(&mut Call::new(Wrong::Nothing), &groups).refused("compare", error);
+    let mut call = Call::new(Wrong::Nothing);
+    let batch = call.batch();
+    run(&mut call, &batch, &groups).refused("compare", error);
+}
+
+/// What a profile refuses is no difference, and no reason to refuse the comparison.
+#[test]
+fn batches_with_few_tokens() {
+    let groups = Groups::from_ids(&[0, 1]).unwrap();
+    for mask in [[false; TOKENS], [false, false, false, false, true, false]] {
+        let layout = Layout::padded(SEQUENCES, TOKENS / SEQUENCES).unwrap();
+        let batch = Batch::new(layout, Mask::new(&mask)).unwrap();
+        run(&mut Call::new(Wrong::Nothing), &batch, &groups).accepted("compare");
+    }
 }

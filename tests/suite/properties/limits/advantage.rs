@@ -1,10 +1,10 @@
 use tokenwise::{advantage::*, divergence::KlConfig, reward::*, Groups, Moments, Spread};
 use tokenwise_tests::{
-    formulas::Formula,
     generate::{Column, Flat, Number, Random, World},
-    tolerance::{assert_bits, assert_close, Basis},
+    tolerance::{assert_bits, Basis},
 };
 
+use crate::case::assert_close;
 use crate::properties::check;
 
 pub(super) fn run_gae<R: Number>(flat: &Flat<R>, gamma: f64, lambda: f64, across: Across) -> (Vec<R>, Vec<R>) {
@@ -38,11 +38,11 @@ fn gae_at_lambda_one_is_the_return_less_the_value() {
             let (advantages, returns) = run_gae(&flat, gamma, 1.0, across);
             let (mut plain, mut ahead) = (vec![f64::NAN; flat.tokens()], vec![f64::NAN; flat.tokens()]);
             let (rewards, values) = (flat.column(Column::Rewards), flat.column(Column::Values));
-            let input = MonteCarloInput { rewards, values, bootstrap: &flat.bootstrap };
-            let output = MonteCarloOutput { advantages: &mut plain, returns: &mut ahead };
+            let input = GaeInput { rewards, values, bootstrap: &flat.bootstrap };
+            let output = GaeOutput { advantages: &mut plain, returns: &mut ahead };
             monte_carlo_advantage(&flat.batch(), input, &ReturnsConfig { gamma, across }, output).unwrap();
-            assert_close(Formula::Gae, Basis::F64, &advantages, &plain);
-            assert_close(Formula::Gae, Basis::F64, &returns, &ahead);
+            assert_close::<crate::advantage::Gae>(Basis::F64, &advantages, &plain);
+            assert_close::<crate::advantage::Gae>(Basis::F64, &returns, &ahead);
             assert_bits("its returns", &ahead, &run_returns(&flat, gamma, across));
         }
     });
@@ -88,7 +88,7 @@ fn undiscounted_returns_begin_with_the_sum() {
         for (i, row) in flat.rows.iter().enumerate() {
             if let Some(first) = row.clone().find(|&slot| flat.keep[slot]) {
                 let want = sums[i] + flat.bootstrap[i];
-                assert_close(Formula::SequenceSums, Basis::F64, &[returns[first]], &[want]);
+                assert_close::<crate::advantage::SequenceSums>(Basis::F64, &[returns[first]], &[want]);
             }
         }
     });
@@ -102,9 +102,9 @@ fn credit_on_the_last_token_is_its_score() {
         let (mut placed, mut last, mut all) =
             (vec![f32::NAN; flat.tokens()], vec![f32::NAN; flat.tokens()], vec![f32::NAN; flat.tokens()]);
         place_scores(&batch, &flat.scores, &mut placed).unwrap();
-        last_k_credit(&batch, &flat.scores, 1, &mut last).unwrap();
+        last_k_credit(&batch, &flat.scores, &LastKConfig { k: 1 }, &mut last).unwrap();
         assert_bits("k = 1", &last, &placed);
-        last_k_credit(&batch, &flat.scores, flat.tokens().max(1), &mut last).unwrap();
+        last_k_credit(&batch, &flat.scores, &LastKConfig { k: flat.tokens().max(1) }, &mut last).unwrap();
         uniform_credit(&batch, &flat.scores, &mut all).unwrap();
         assert_bits("k = n", &last, &all);
         // what was placed is found again
@@ -133,7 +133,7 @@ fn equal_weights_share_equally() {
         attention_credit(&flat.batch(), AttentionInput { scores: &flat.scores, weights: &weights }, &mut by_weight)
             .unwrap();
         uniform_credit(&flat.batch(), &flat.scores, &mut equal).unwrap();
-        assert_close(Formula::AttentionCredit, Basis::F64, &by_weight, &equal);
+        assert_close::<crate::advantage::AttentionCredit>(Basis::F64, &by_weight, &equal);
     });
 }
 
@@ -143,7 +143,7 @@ fn without_a_price_rewards_are_scores() {
         let flat = World::<f32>::new(spec).packed();
         let (scores, kl) = (flat.column(Column::Rewards), flat.column(Column::Kl));
         let mut rewards = vec![f32::NAN; flat.tokens()];
-        shape_rewards(&flat.batch(), ShapeInput { scores, kl }, 0.0, &mut rewards).unwrap();
+        shape_rewards(&flat.batch(), ShapeInput { scores, kl }, &ShapeConfig { beta: 0.0 }, &mut rewards).unwrap();
         assert_bits("β = 0", &rewards, &of_kept(&flat, |slot| scores[slot]));
         let input = KlInRewardInput {
             scores,
@@ -174,12 +174,12 @@ fn groups_compare_their_members() {
         for group in 0..groups.count() {
             let members: Vec<f64> = groups.ids().zip(&out).filter(|(id, _)| *id == group).map(|(_, &a)| a).collect();
             let mean = members.iter().sum::<f64>() / members.len().max(1) as f64;
-            assert_close(Formula::LeaveOneOut, Basis::F64, &[mean], &[0.0]);
+            assert_close::<crate::advantage::LeaveOneOut>(Basis::F64, &[mean], &[0.0]);
         }
         // not divided by the spread (Dr. GRPO), both differ by K / (K − 1) only
         let unit = relative(&groups, scores, &GroupConfig { scale: GroupScale::Unit, ..Default::default() });
         let scaled: Vec<f64> = (0..unit.len()).map(|i| unit[i] * size(i) / (size(i) - 1.0).max(1.0)).collect();
-        assert_close(Formula::LeaveOneOut, Basis::F64, &out, &scaled);
+        assert_close::<crate::advantage::LeaveOneOut>(Basis::F64, &out, &scaled);
         // a shift of all scores changes nothing
         let shifted: Vec<f64> = scores.iter().map(|score| score + 2.0).collect();
         let config = GroupConfig { epsilon: 1e-2, ..Default::default() };
@@ -216,12 +216,12 @@ fn whitened_values_have_mean_0_and_variance_1() {
             let before = Moments::of(&flat.batch(), flat.column(Column::Advantages)).unwrap();
             let shrink = before.variance(spread, Default::default()).unwrap().sqrt().min(1.0);
             let errors = [moments.mean * shrink, (variance - 1.0) * shrink];
-            assert_close(Formula::Whiten, Basis::F64, &errors, &[0.0, 0.0]);
+            assert_close::<crate::advantage::Whiten>(Basis::F64, &errors, &[0.0, 0.0]);
             // with the mean kept, the spread alone changes
             let config = WhitenConfig { center: Center::KeepMean, ..config };
             whiten(&flat.batch(), flat.column(Column::Advantages), &config, &mut out).unwrap();
             let after = Moments::of(&flat.batch(), &out).unwrap().mean;
-            assert_close(Formula::Whiten, Basis::F64, &[after * shrink], &[before.mean * shrink]);
+            assert_close::<crate::advantage::Whiten>(Basis::F64, &[after * shrink], &[before.mean * shrink]);
         }
     });
 }

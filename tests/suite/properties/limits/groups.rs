@@ -2,18 +2,17 @@
 
 use tokenwise::{advantage::*, Groups, Moments};
 use tokenwise_tests::{
-    formulas::Formula,
     generate::{Column, Flat, World},
-    naive::baselines as naive,
-    tolerance::{assert_bits, assert_close, Basis},
+    tolerance::{assert_bits, Basis},
 };
 
 use super::advantage::{relative, run_returns};
 use crate::{
     advantage::{Whiten, ACROSS},
     baselines::{OpdAdvantage, OptimalTokenBaseline, TirOptimalTokenBaseline},
-    case::{tokens, Case},
+    case::{assert_close, tokens, Case},
     groups::moments,
+    naive::baselines as naive,
     properties::check,
 };
 
@@ -62,7 +61,7 @@ fn answers_of_equal_length_weigh_the_same() {
         let (groups, mut out) = (flat.groups(), vec![f64::NAN; flat.rows.len()]);
         let (mut scratch, config) = (vec![WeightedSum::default(); groups.count()], LengthWeightedConfig::default());
         length_weighted_baseline(&flat.batch(), &groups, &flat.outcomes, &config, &mut scratch, &mut out).unwrap();
-        assert_close(Formula::GroupRelative, Basis::F64, &out, &relative(&groups, &flat.outcomes, &UNIT));
+        assert_close::<crate::advantage::GroupRelative>(Basis::F64, &out, &relative(&groups, &flat.outcomes, &UNIT));
     });
 }
 
@@ -93,14 +92,18 @@ fn centred_scores_under_other_names() {
         let config = NormalizeConfig { epsilon: 1e-2, ..Default::default() };
         let group = GroupConfig { epsilon: 1e-2, scale: GroupScale::StandardDeviation, ..UNIT };
         let normalized = run(&flat, scores, normalize_scores, &config);
-        assert_close(Formula::GroupRelative, Basis::F64, &normalized, &relative(&flat.groups(), scores, &group));
+        assert_close::<crate::advantage::GroupRelative>(
+            Basis::F64,
+            &normalized,
+            &relative(&flat.groups(), scores, &group),
+        );
         // the batch is the only group
         let one = Groups::contiguous(std::slice::from_ref(&(scores.len() as u32))).map(|groups| {
             let batch = GroupConfig { scale: GroupScale::BatchDeviation, ..group };
             (relative(&groups, scores, &batch), relative(&groups, scores, &group))
         });
         if let Ok((batch, group)) = one {
-            assert_close(Formula::GroupRelative, Basis::F64, &batch, &group);
+            assert_close::<crate::advantage::GroupRelative>(Basis::F64, &batch, &group);
         }
     });
 }
@@ -121,7 +124,7 @@ fn rare_successes_count_most() {
                 (_, _, true) => (1.0 - share) / share,
                 (_, _, false) => -1.0,
             };
-            assert_close(Formula::MaxRl, Basis::F64, &[out[i]], &[want]);
+            assert_close::<crate::groups::MaxRl>(Basis::F64, &[out[i]], &[want]);
         }
     });
 }
@@ -209,7 +212,7 @@ fn a_role_that_never_learns_compares_with_nothing() {
         let flat = World::<f32>::new(spec).packed();
         let mut baselines = vec![RoleBaseline::new(1.0).unwrap(); flat.groups().count()];
         let mut out = vec![f32::NAN; flat.rows.len()];
-        role_baseline(&flat.group_ids, &flat.outcomes, &mut baselines, &mut out).unwrap();
+        role_baseline(RoleInput { roles: &flat.group_ids, scores: &flat.outcomes }, &mut baselines, &mut out).unwrap();
         assert_bits("d = 1", &out, &flat.outcomes);
     });
 }
@@ -232,7 +235,7 @@ fn what_the_teacher_says_of_a_token_and_of_what_follows() {
             let (from, length) = (DiscountFrom::Start, LengthNormalization::KeptAndPadding);
             let config = MinillmConfig { gamma: 0.9375, from, length, across };
             let want = naive::minillm_advantage(tokens(&flat), teacher_log_probs, old_log_probs, &config);
-            assert_close(Formula::MinillmAdvantage, Basis::F64, &run(config), &want);
+            assert_close::<crate::baselines::MinillmAdvantage>(Basis::F64, &run(config), &want);
         }
     });
 }

@@ -1,17 +1,21 @@
 //! Where the policy losses meet.
 
+use serde_json::{json, Value};
 use tokenwise::{loss::*, Divisor};
 use tokenwise_tests::{
-    formulas::Formula,
     generate::{Column, Random, Spec},
-    tolerance::{assert_bits, assert_close, Basis},
+    tolerance::{assert_bits, Basis},
 };
 
 use super::weights::{run, setting, Loss};
 use crate::{
-    case::Case,
-    loss::weighed_input,
-    policy_loss::{ClipCov, Gspo},
+    case::{assert_close, Case},
+    loss::{weighed_input, Weighing},
+    naive::{
+        covariance_loss::{ClipCov, KlCov},
+        sequence_loss::Gspo,
+        token_loss::{DppoTv, Dro, PositiveNll, TisLoss, Topr},
+    },
     properties::check,
 };
 
@@ -29,7 +33,7 @@ fn forms_of_gspo_agree_where_advantages_are_equal() {
             choice.config.form = form;
             Gspo::run(&flat, choice).unwrap().widen()
         });
-        assert_close(Formula::Gspo, Basis::F64, &sequence, &token);
+        assert_close::<Gspo>(Basis::F64, &sequence, &token);
     });
 }
 
@@ -47,31 +51,12 @@ fn gspo_by_token_is_a_clip_of_the_mean() {
         }
         let zeros = vec![0.0; flat.tokens()];
         let of_means = PolicyLossInput { log_probs: &means, old_log_probs: &zeros, ..input };
-        let (by_token, want): (Loss<f64>, Loss<f64>) = (
-            |flat, input, aggregate, grad| {
-                let config = GspoConfig {
-                    clip_low: 0.125,
-                    clip_high: 0.0625,
-                    form: GspoForm::Token,
-                    aggregate,
-                    ..Default::default()
-                };
-                Ok(gspo(&flat.batch(), input, &config, grad)?.loss)
-            },
-            |flat, input, aggregate, grad| {
-                let config = PpoConfig {
-                    clip_low: 0.125,
-                    clip_high: 0.0625,
-                    log_ratio_bound: None,
-                    aggregate,
-                    ..Default::default()
-                };
-                Ok(ppo_clip(&flat.batch(), input, &config, grad)?.loss)
-            },
-        );
-        let (got, want) = (run(&flat, by_token, input, weighing), run(&flat, want, of_means, weighing));
-        assert_close(Formula::Gspo, Basis::F64, &[got.0], &[want.0]);
-        assert_close(Formula::Gspo, Basis::F64, &got.1, &want.1);
+        let by_token = Loss::new("gspo", json!({ "clip_low": 0.125, "clip_high": 0.0625, "form": "token" }));
+        let bounds = json!({ "clip_low": 0.125, "clip_high": 0.0625, "log_ratio_bound": null });
+        let want = Loss::new("ppo_clip", bounds);
+        let (got, want) = (run(&flat, &by_token, input, weighing), run(&flat, &want, of_means, weighing));
+        assert_close::<Gspo>(Basis::F64, &[got.0], &[want.0]);
+        assert_close::<Gspo>(Basis::F64, &got.1, &want.1);
     });
 }
 
@@ -89,99 +74,70 @@ fn clip_cov_without_a_choice_is_ppo_clip() {
             let ppo = PpoConfig { clip_low, clip_high, log_ratio_bound: None, aggregate, ..Default::default() };
             let none = vec![false; flat.tokens()];
             (
-                clip_cov(&flat.batch(), input, &config, &none, &mut grad).unwrap(),
+                clip_cov(&flat.batch(), ClipCovInput { policy: input, selected: &none }, &config, &mut grad).unwrap(),
                 ppo_clip(&flat.batch(), input, &ppo, &mut want_grad).unwrap(),
             )
         });
         assert_bits("gradient", &grad, &want_grad);
-        assert_close(Formula::ClipCov, Basis::F64, &[got.loss, got.kl], &[want.loss, want.kl]);
+        assert_close::<ClipCov>(Basis::F64, &[got.loss, got.kl], &[want.loss, want.kl]);
         assert_eq!(got.clip_fraction, 0.0);
     });
 }
 
 /// Two losses with the same gradient to the bit, and the same loss but for the order of its sum.
-fn same(spec: Spec, formula: Formula, got: Loss<f64>, want: Loss<f64>) {
+fn same<C: Case>(spec: Spec, settings: Value, want: &Loss) {
+    same_loss::<C>(spec, &Loss::new(C::NAME, settings), want);
+}
+
+fn same_loss<C: Case>(spec: Spec, got: &Loss, want: &Loss) {
     let Some((flat, weighing)) = setting::<f64>(spec) else { return };
     let input = weighed_input(&flat, spec.seed % 2 == 0);
     let (got, want) = (run(&flat, got, input, weighing), run(&flat, want, input, weighing));
     assert_bits("gradient", &got.1, &want.1);
-    assert_close(formula, Basis::F64, &[got.0], &[want.0]);
+    assert_close::<C>(Basis::F64, &[got.0], &[want.0]);
 }
 
 #[test]
 fn kl_cov_without_a_price_is_the_surrogate() {
-    check(|spec| {
-        let free: Loss<f64> = |flat, input, aggregate, grad| {
-            Ok(kl_cov(&flat.batch(), input, &KlCovConfig { kl_coef: 0.0, aggregate, ..Default::default() }, grad)?.loss)
-        };
-        same(spec, Formula::KlCov, free, |flat, input, aggregate, grad| {
-            surrogate(&flat.batch(), input, &SurrogateConfig { aggregate, ..Default::default() }, grad)
-        });
-    });
+    check(|spec| same::<KlCov>(spec, json!({ "kl_coef": 0.0 }), &Loss::new("surrogate", json!({}))));
 }
 
 #[test]
 fn dro_without_a_price_is_reinforce() {
-    check(|spec| {
-        let free: Loss<f64> = |flat, input, aggregate, grad| {
-            let config = DroConfig { beta: 1e-300, aggregate, divisor: Divisor::Count };
-            Ok(dro(&flat.batch(), input, &config, grad)?.loss)
-        };
-        same(spec, Formula::Dro, free, |flat, input, aggregate, grad| {
-            Ok(reinforce(&flat.batch(), input, &ReinforceConfig { aggregate, ..Default::default() }, grad)?.loss)
-        });
-    });
+    check(|spec| same::<Dro>(spec, json!({ "beta": 1e-300 }), &Loss::new("reinforce", json!({}))));
 }
 
 #[test]
 fn tis_loss_is_cispo_bounded_by_one() {
     check(|spec| {
-        let tis: Loss<f64> = |flat, input, aggregate, grad| {
-            Ok(tis_loss(&flat.batch(), input, &TisLossConfig { aggregate, ..Default::default() }, grad)?.loss)
-        };
-        same(spec, Formula::TisLoss, tis, |flat, input, aggregate, grad| {
-            let bounds = CispoBounds::Absolute { high: 1.0 };
-            let config = CispoConfig { bounds, log_ratio_bound: None, aggregate, ..Default::default() };
-            Ok(cispo(&flat.batch(), input, &config, grad)?.loss)
-        });
-        // and topr of bad responses only
-        same(spec, Formula::Topr, tis, |flat, input, aggregate, grad| {
-            let scores = vec![-1.0; flat.rows.len()];
-            topr(&flat.batch(), input, &scores, &ToprConfig { aggregate, ..Default::default() }, grad)
-        });
+        let bounds = json!({ "bounds": { "kind": "absolute", "high": 1.0 }, "log_ratio_bound": null });
+        same::<TisLoss>(spec, json!({}), &Loss::new("cispo", bounds));
+        // and that of bad responses only
+        same_loss::<Topr>(spec, &Loss::new(Topr::NAME, json!({})).scored(-1.0), &Loss::new("tis_loss", json!({})));
     });
 }
 
 #[test]
 fn dppo_that_drops_nothing_is_cispo() {
     check(|spec| {
-        let wide: Loss<f64> = |flat, input, aggregate, grad| {
-            let config = DppoConfig { clip_low: 1e9, clip_high: 1e9, ratio_cap: 1.5, aggregate, ..Default::default() };
-            Ok(dppo_tv(&flat.batch(), input, &config, grad)?.loss)
-        };
-        same(spec, Formula::DppoTv, wide, |flat, input, aggregate, grad| {
-            let bounds = CispoBounds::Absolute { high: 1.5 };
-            Ok(cispo(&flat.batch(), input, &CispoConfig { bounds, aggregate, ..Default::default() }, grad)?.loss)
-        });
+        let bounds = json!({ "bounds": { "kind": "absolute", "high": 1.5 } });
+        let wide = json!({ "clip_low": 1e9, "clip_high": 1e9, "ratio_cap": 1.5 });
+        same::<DppoTv>(spec, wide, &Loss::new("cispo", bounds));
     });
 }
 
 #[test]
 fn good_responses_are_imitated() {
     check(|spec| {
-        let all_good: Loss<f64> = |flat, input, aggregate, grad| {
-            let scores = vec![1.0; flat.rows.len()];
-            topr(&flat.batch(), input, &scores, &ToprConfig { aggregate, ..Default::default() }, grad)
-        };
-        same(spec, Formula::Topr, all_good, |flat, input, aggregate, grad| {
-            Ok(reinforce(&flat.batch(), input, &ReinforceConfig { aggregate, ..Default::default() }, grad)?.loss)
-        });
-        let nll: Loss<f64> =
-            |flat, input, _, grad| positive_nll(&flat.batch(), input.log_probs, &vec![1.0; flat.rows.len()], 1.0, grad);
-        same(spec, Formula::PositiveNll, nll, |flat, input, _, grad| {
-            let ones = vec![1.0; flat.tokens()];
-            let input = PolicyLossInput { advantages: &ones, weights: None, ..input };
-            Ok(reinforce(&flat.batch(), input, &ReinforceConfig::default(), grad)?.loss)
-        });
+        same_loss::<Topr>(spec, &Loss::new(Topr::NAME, json!({})).scored(1.0), &Loss::new("reinforce", json!({})));
+
+        let Some((flat, _)) = setting::<f64>(spec) else { return };
+        let (ones, input) = (vec![1.0; flat.tokens()], weighed_input(&flat, false));
+        let mean = Weighing { mode: 0, global: false, empty_rows: EmptyRows::Excluded, divisor: Divisor::Count };
+        let got = run(&flat, &Loss::new("positive_nll", json!({ "mu": 1.0 })).scored(1.0), input, mean);
+        let all_one = PolicyLossInput { advantages: &ones, ..input };
+        let want = run(&flat, &Loss::new("reinforce", json!({})), all_one, mean);
+        assert_bits("gradient", &got.1, &want.1);
+        assert_close::<PositiveNll>(Basis::F64, &[got.0], &[want.0]);
     });
 }

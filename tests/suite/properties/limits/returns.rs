@@ -2,14 +2,14 @@
 
 use tokenwise::advantage::*;
 use tokenwise_tests::{
-    formulas::Formula,
     generate::{Column, Flat, Number, Random, World},
-    tolerance::{assert_bits, assert_close, Basis},
+    tolerance::{assert_bits, Basis},
 };
 
 use super::advantage::{of_kept, run_gae, run_returns};
 use crate::{
     advantage::ACROSS,
+    case::assert_close,
     properties::check,
     returns::{td_input, vtrace_input},
 };
@@ -55,10 +55,10 @@ fn td_less_the_value_is_gae() {
         let (gamma, lambda) = (0.9375, Random::new(spec.seed).pick(&[0.0, 0.5, 0.9375, 1.0]));
         for across in ACROSS {
             let returns = td(&flat, gamma, lambda, across);
-            assert_close(Formula::TdLambda, Basis::F64, &returns, &run_gae(&flat, gamma, lambda, across).1);
+            assert_close::<crate::returns::TdLambda>(Basis::F64, &returns, &run_gae(&flat, gamma, lambda, across).1);
             for n in [flat.tokens().max(1), usize::MAX] {
                 let all = n_step(&flat, &NStepConfig { n, gamma, lambda, across });
-                assert_close(Formula::TdLambda, Basis::F64, &all, &returns);
+                assert_close::<crate::returns::TdLambda>(Basis::F64, &all, &returns);
             }
         }
     });
@@ -78,8 +78,8 @@ fn equal_policies_need_no_correction() {
         let output = VtraceOutput { targets: &mut targets, advantages: &mut advantages };
         vtrace(&flat.batch(), input, &config, output).unwrap();
         let (gae_advantages, gae_returns) = run_gae(&flat, gamma, lambda, Across::StepOver);
-        assert_close(Formula::TdLambda, Basis::F64, &targets, &gae_returns);
-        assert_close(Formula::TdLambda, Basis::F64, &advantages, &gae_advantages);
+        assert_close::<crate::returns::TdLambda>(Basis::F64, &targets, &gae_returns);
+        assert_close::<crate::returns::TdLambda>(Basis::F64, &advantages, &gae_advantages);
 
         let (mut out, TdInput { rewards, values, bootstrap }) = (vec![f64::NAN; flat.tokens()], td_input(&flat));
         let input = RetraceInput {
@@ -92,7 +92,7 @@ fn equal_policies_need_no_correction() {
         };
         for coefficient in [TraceCoefficient::Lambda, TraceCoefficient::Retrace] {
             retrace(&flat.batch(), input, &RetraceConfig { gamma, lambda, coefficient }, &mut out).unwrap();
-            assert_close(Formula::TdLambda, Basis::F64, &out, &gae_returns);
+            assert_close::<crate::returns::TdLambda>(Basis::F64, &out, &gae_returns);
         }
     });
 }
@@ -122,7 +122,7 @@ fn puffer_lies_between_gae_and_vtrace() {
         vtrace(&flat.batch(), input, &VtraceConfig { gamma, lambda, ..Default::default() }, output).unwrap();
         let errors = puffer(&flat, &ratios, &PufferConfig { gamma, lambda, ..Default::default() });
         let plus_values = of_kept(&flat, |slot| errors[slot] + input.values[slot]);
-        assert_close(Formula::Vtrace, Basis::F64, &plus_values, &targets);
+        assert_close::<crate::returns::Vtrace>(Basis::F64, &plus_values, &targets);
     });
 }
 

@@ -1,11 +1,12 @@
-use tokenwise::{control::*, divergence::*, metric::*, reward::*, rollout::*, Batch, Layout, Mask};
+use tokenwise::{
+    control::*, divergence::*, metric::*, reward::*, rollout::*, Batch, Divisor, Layout, Mask, MeanConfig,
+};
 use tokenwise_tests::{
-    formulas::Formula,
     generate::{Column, Number, Random, Spec, World},
-    tolerance::{assert_bits, assert_close, Basis},
+    tolerance::{assert_bits, Basis},
 };
 
-use crate::{properties::check, rollout::input, rows::kl_weighted_config};
+use crate::{case::assert_close, properties::check, rollout::input, rows::kl_weighted_config};
 
 const FREE: RolloutConfig = RolloutConfig {
     level: RolloutLevel::Token,
@@ -29,7 +30,7 @@ fn weights_without_bounds_are_ratios_and_bounds_far_away_are_none() {
         let free = weights(&FREE);
         for (slot, weight) in free.iter().enumerate().filter(|(slot, _)| flat.keep[*slot]) {
             let ratio = (input.old_log_probs[slot] - input.rollout_log_probs[slot]).exp();
-            assert_close(Formula::RolloutWeights, Basis::F64, &[*weight], &[ratio]);
+            assert_close::<crate::rollout::RolloutWeights>(Basis::F64, &[*weight], &[ratio]);
         }
         for bound in [
             WeightBound::Truncate { upper: 1e300 },
@@ -53,7 +54,7 @@ fn normalised_weights_have_mean_one() {
         let config = RolloutConfig { level, normalize: BatchNormalize::Tokens, ..FREE };
         let mut out = vec![f64::NAN; flat.tokens()];
         if rollout_weights(&batch, input(&flat), &config, &mut out).is_ok() {
-            let got = mean(&batch, &out, Divisor::Count).unwrap();
+            let got = mean(&batch, &out, &MeanConfig::default()).unwrap();
             assert!((got - 1.0).abs() < 1e-13, "{got}");
         }
     });
@@ -88,10 +89,11 @@ fn thresholds_far_away_keep_everything() {
             rollout_rejection(&flat.batch(), input(&flat), &config, &mut keep).unwrap();
             assert_eq!(keep, flat.keep);
         }
-        high_entropy_mask(&flat.batch(), flat.column(Column::Weights), 1.0, &mut keep).unwrap();
+        high_entropy_mask(&flat.batch(), flat.column(Column::Weights), &HighEntropyConfig { share: 1.0 }, &mut keep)
+            .unwrap();
         assert_eq!(keep, flat.keep);
         let mut scratch = vec![0.0; flat.batch().kept()];
-        m2po_mask(&flat.batch(), input(&flat), 1e300, &mut scratch, &mut keep).unwrap();
+        m2po_mask(&flat.batch(), input(&flat), &M2poConfig { tau: 1e300 }, &mut scratch, &mut keep).unwrap();
         assert_eq!(keep, flat.keep);
     });
 }
@@ -105,7 +107,7 @@ fn an_unscored_token_is_nan_or_ignored() {
     assert!(out[0].is_nan() && out[1] == 1.0);
     rollout_weights(&batch, input, &RolloutConfig { unscored: Unscored::Ignore, ..FREE }, &mut out).unwrap();
     assert_eq!(out, [1.0, 1.0]);
-    assert!(rollout_mismatch(&batch, input, Divisor::Count).unwrap().kl.is_nan());
+    assert!(rollout_mismatch(&batch, input, &MeanConfig::default()).unwrap().kl.is_nan());
     let mut keep = [true; 2];
     let criteria = [Criterion::default()];
     rollout_rejection(&batch, input, &RejectionConfig { criteria: &criteria, ..Default::default() }, &mut keep)
@@ -119,10 +121,10 @@ fn quantiles_are_order_statistics<R: Number>(spec: Spec) {
     let mut sorted: Vec<f64> = (0..flat.tokens()).filter(|&i| flat.keep[i]).map(|i| values[i].widen()).collect();
     sorted.sort_by(f64::total_cmp);
     let Some(last) = sorted.len().checked_sub(1) else { return };
-    let at = |level| quantile(&flat.batch(), values, level).unwrap();
+    let at = |level| quantile(&flat.batch(), values, &QuantileConfig { level }).unwrap();
     assert_bits("ends", &[at(0.0), at(1.0)], &[sorted[0], sorted[last]]);
     let median = (sorted[last / 2] + sorted[last - last / 2]) / 2.0;
-    assert_close(Formula::Quantile, Basis::F64, &[at(0.5)], &[median]);
+    assert_close::<crate::rows::Quantile>(Basis::F64, &[at(0.5)], &[median]);
 
     // the histogram knows them to its width, whichever way its parts are joined
     let mut whole = Histogram::default();
@@ -156,16 +158,16 @@ fn rows_of_constants() {
         let flat = World::<f64>::new(spec).packed();
         let (batch, constant) = (flat.batch(), vec![0.1; flat.tokens()]);
         let mut means = vec![f64::NAN; flat.rows.len()];
-        row_means(&batch, &constant, Divisor::Count, &mut means).unwrap();
+        row_means(&batch, &constant, &MeanConfig::default(), &mut means).unwrap();
         for (row, mean) in flat.rows.iter().zip(means) {
             let kept = flat.keep[row.clone()].contains(&true);
             assert!((mean - if kept { 0.1 } else { 0.0 }).abs() < 1e-16, "{mean}");
         }
         let mut out = vec![f64::NAN; flat.tokens()];
-        row_normalize(&batch, &constant, 1e-8, &mut out).unwrap();
+        row_normalize(&batch, &constant, &RowNormalizeConfig { floor: 1e-8 }, &mut out).unwrap();
         assert!(out.iter().all(|x| x.abs() < 1e-11));
         if let Ok(size) = effective_sample_size(&batch, &constant) {
-            assert_close(Formula::EffectiveSampleSize, Basis::F64, &[size], &[batch.kept() as f64]);
+            assert_close::<crate::rows::EffectiveSampleSize>(Basis::F64, &[size], &[batch.kept() as f64]);
         }
     });
 }
@@ -223,12 +225,22 @@ fn running_moments_are_those_of_everything_so_far() {
 fn scores_at_the_ends_of_their_penalties() {
     let scores = [0.5, -1.5];
     let mut out = [9.0; 2];
-    stop_properly_penalty(TruncatedInput { scores: &scores, truncated: &[true; 2] }, 1.0, &mut out).unwrap();
+    stop_properly_penalty(
+        TruncatedInput { scores: &scores, truncated: &[true; 2] },
+        &StopProperlyConfig { coefficient: 1.0 },
+        &mut out,
+    )
+    .unwrap();
     assert_eq!(out, scores);
-    missing_eos_penalty(MissingEosInput { scores: &scores, ended: &[true; 2] }, 3.0, &mut out).unwrap();
+    missing_eos_penalty(
+        MissingEosInput { scores: &scores, ended: &[true; 2] },
+        &MissingEosConfig { penalty: 3.0 },
+        &mut out,
+    )
+    .unwrap();
     assert_eq!(out, scores);
-    let wide = RewardScale::Clip { low: f64::NEG_INFINITY, high: f64::INFINITY };
+    let wide = RewardScaleConfig::Clip { low: f64::NEG_INFINITY, high: f64::INFINITY };
     assert_eq!((reward_scale_clip(&scores, &wide, &mut out), out), (Ok(0.0), scores));
-    let same = RewardScale::Map { from: (-2.0, 2.0), to: (-2.0, 2.0) };
+    let same = RewardScaleConfig::Map { from: (-2.0, 2.0), to: (-2.0, 2.0) };
     assert_eq!((reward_scale_clip(&scores, &same, &mut out), out), (Ok(0.0), scores));
 }
