@@ -1,93 +1,61 @@
-//! **Stage 4 of 7 — advantage.**
+//! Baselines by role, which move from call to call.
 
-#[cfg(feature = "full")]
-pub(crate) mod group;
-#[cfg(feature = "full")]
-pub(crate) mod trace;
+use std::{cell::RefCell, rc::Rc};
 
-use tokenwise::{advantage as core, Either};
-use wasm_bindgen::prelude::wasm_bindgen;
+use tokenwise::advantage::{role_baseline, RoleBaseline, RoleInput};
+use wasm_bindgen::prelude::{wasm_bindgen, JsValue};
 
 use crate::{
-    call::Call,
     error::Result,
-    export::export,
-    read::{read, size},
+    read::{field, number, object, reals, size, words, zeros, Precision},
 };
 
-#[wasm_bindgen(typescript_custom_section)]
-const TYPES: &str = include_str!("advantage.ts");
+/// One baseline per role; clones share them.
+#[wasm_bindgen(skip_typescript)]
+#[derive(Clone)]
+pub struct RoleBaselines(Rc<RefCell<Vec<RoleBaseline>>>);
 
-export! {
-    CHAIN = 7;
-    discounted_returns(batch:batch, input{rewards, bootstrap}, config:ReturnsConfig) -> (:T)
-        => discountedReturns, discountedReturnsF64;
-    gae(batch:batch, input{rewards, values, bootstrap}, config:GaeConfig) -> (advantages:T, returns:T) => gae, gaeF64;
-    whiten(batch:batch, values, config:WhitenConfig) -> (:T) => whiten, whitenF64;
+#[wasm_bindgen]
+impl RoleBaselines {
+    /// All at 0.
+    #[wasm_bindgen(constructor)]
+    pub fn new(roles: &JsValue, decay: &JsValue) -> Result<RoleBaselines> {
+        let (roles, baseline) = (size("roles", roles)?, RoleBaseline::new(number("decay", decay)?)?);
+        // room for as many, before the real ones are made
+        zeros::<[u64; 2]>(roles)?;
+        Ok(Self(Rc::new(RefCell::new(vec![baseline; roles]))))
+    }
+
+    /// A second handle to the same baselines.
+    #[wasm_bindgen(js_name = clone)]
+    pub fn share(&self) -> RoleBaselines {
+        self.clone()
+    }
+
+    /// The baselines now.
+    #[wasm_bindgen(getter)]
+    pub fn values(&self) -> Vec<f64> {
+        self.0.borrow().iter().map(RoleBaseline::baseline).collect()
+    }
+
+    fn run<R: Precision>(&self, input: &JsValue) -> Result {
+        object("input", input)?;
+        let (roles, scores) =
+            (words("roles", &field(input, "roles")?)?, reals::<R>("scores", &field(input, "scores")?)?);
+        let mut out = zeros(scores.len())?;
+        role_baseline(RoleInput { roles: &roles, scores: &scores }, &mut self.0.borrow_mut(), &mut out)?;
+        Ok(R::write(&out, None))
+    }
 }
 
-export! {
-    #[cfg(feature = "full")]
-    REST = 8;
-    monte_carlo_advantage(batch:batch, input{rewards, values, bootstrap}, config:ReturnsConfig)
-        -> (advantages:T, returns:T) => monteCarloAdvantage, monteCarloAdvantageF64;
-    uniform_credit(batch:batch, scores) -> (:T) => uniformCredit, uniformCreditF64;
-    last_k_credit(batch:batch, scores, k:size) -> (:T) => lastKCredit, lastKCreditF64;
-    attention_credit(batch:batch, input{scores, weights}) -> (:T) => attentionCredit, attentionCreditF64;
-    broadcast(batch:batch, values) -> (:T) => broadcast, broadcastF64;
-    sequence_sums(batch:batch, rewards) -> (:S) => sequenceSums, sequenceSumsF64;
+/// Scores minus the baseline of their role, in `f32`.
+#[wasm_bindgen(js_name = roleBaseline, skip_typescript)]
+pub fn role_baseline_f32(baselines: &RoleBaselines, input: &JsValue) -> Result {
+    baselines.run::<f32>(input)
 }
 
-fn returns_input<'a>(call: &mut Call<'a>) -> core::ReturnsInput<'a, Either> {
-    core::ReturnsInput { rewards: call.real(), bootstrap: call.real() }
-}
-
-fn gae_input<'a>(call: &mut Call<'a>) -> core::GaeInput<'a, Either> {
-    core::GaeInput { rewards: call.real(), values: call.real(), bootstrap: call.real() }
-}
-
-fn discounted_returns(call: &mut Call<'_>) -> Result {
-    let (config, input) = (read(), returns_input(call));
-    core::discounted_returns(call.batch, input, &config, call.real())
-}
-
-fn gae(call: &mut Call<'_>) -> Result {
-    let (config, input) = (read(), gae_input(call));
-    core::gae(call.batch, input, &config, core::GaeOutput { advantages: call.real(), returns: call.real() })
-}
-
-fn monte_carlo_advantage(call: &mut Call<'_>) -> Result {
-    let (config, core::GaeInput { rewards, values, bootstrap }) = (read(), gae_input(call));
-    let output = core::MonteCarloOutput { advantages: call.real(), returns: call.real() };
-    core::monte_carlo_advantage(call.batch, core::MonteCarloInput { rewards, values, bootstrap }, &config, output)
-}
-
-fn uniform_credit(call: &mut Call<'_>) -> Result {
-    let scores = call.real();
-    core::uniform_credit(call.batch, scores, call.real())
-}
-
-fn last_k_credit(call: &mut Call<'_>) -> Result {
-    let (k, scores) = (size(), call.real());
-    core::last_k_credit(call.batch, scores, k, call.real())
-}
-
-fn attention_credit(call: &mut Call<'_>) -> Result {
-    let input = core::AttentionInput { scores: call.real(), weights: call.real() };
-    core::attention_credit(call.batch, input, call.real())
-}
-
-fn broadcast(call: &mut Call<'_>) -> Result {
-    let values = call.real();
-    core::broadcast(call.batch, values, call.real())
-}
-
-fn sequence_sums(call: &mut Call<'_>) -> Result {
-    let rewards = call.real();
-    core::sequence_sums(call.batch, rewards, call.real())
-}
-
-fn whiten(call: &mut Call<'_>) -> Result {
-    let (config, values) = (read(), call.real());
-    core::whiten(call.batch, values, &config, call.real())
+/// The same in `f64`.
+#[wasm_bindgen(js_name = roleBaselineF64, skip_typescript)]
+pub fn role_baseline_f64(baselines: &RoleBaselines, input: &JsValue) -> Result {
+    baselines.run::<f64>(input)
 }

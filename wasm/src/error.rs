@@ -1,48 +1,131 @@
-//! Why a call is refused, told to JavaScript, which throws a `TokenwiseError` with the fields of the core's error.
+//! Why a call was refused, as the `TokenwiseError` that JavaScript catches.
+//!
+//! The texts are the core's and the catalogue's, with the names in camelCase. Only what concerns JavaScript values
+//! alone (a wrong class, a freed object) is worded in `js/error.js`.
 
 use tokenwise::Error;
+use tokenwise_catalogue::{ConfigError, ConfigFault, Element, Refusal, Value};
+use wasm_bindgen::prelude::{wasm_bindgen, JsValue};
 
-use crate::js;
+use crate::{names::camel_case, value::to_js};
+
+#[wasm_bindgen(raw_module = "./error.js")]
+extern "C" {
+    type TokenwiseError;
+
+    #[wasm_bindgen(constructor)]
+    fn new(
+        message: &str,
+        code: &str,
+        parameter: &str,
+        index: Option<u32>,
+        expected: JsValue,
+        got: JsValue,
+    ) -> TokenwiseError;
+
+    #[wasm_bindgen(js_name = wrongType)]
+    fn wrong_type_js(parameter: &str, expected: &str, got: &JsValue) -> JsValue;
+}
+
+/// What a function throws.
+pub struct Thrown(JsValue);
 
 /// The result of every function here.
-pub(crate) type Result<T = ()> = tokenwise::Result<T>;
+pub(crate) type Result<T = JsValue> = core::result::Result<T, Thrown>;
 
-/// Tells the core's reason.
-#[inline(never)]
-pub(crate) fn refuse(error: &Error) {
-    let (mut words, mut more) = ("", 0.0);
-    let (expected, got) = match *error {
-        Error::Length { expected, got, .. } => (expected as f64, got as f64),
-        Error::Offsets { at_least, got, .. } => (at_least.into(), got.into()),
-        Error::TokenId { id, vocab, .. } => (vocab as f64, id.into()),
-        Error::Group { id, sequences, .. } => (sequences as f64, id.into()),
-        Error::Sequence { at_least, got, .. } => (at_least as f64, got as f64),
-        Error::Config { must_be, got, .. } | Error::Entry { must_be, got, .. } => {
-            words = must_be;
-            (0.0, got)
-        }
-        Error::EmptyMask => (1.0, 0.0),
-        Error::TooFew { needed, got, .. } => (needed as f64, got as f64),
-        Error::Overflow { factors: (a, b), .. } => {
-            more = b as f64;
-            (0.0, a as f64)
-        }
-        _ => (0.0, 0.0),
-    };
-    let index = error.index().map_or(-1.0, |index| index as f64);
-    js::refuse(error.code(), error.parameter(), index, words, expected, got, more);
+impl From<Thrown> for JsValue {
+    fn from(thrown: Thrown) -> Self {
+        thrown.0
+    }
 }
 
-/// A reason of our own. Where code has to be small, the core has its reasons in boxes.
-#[cfg(feature = "full")]
-#[allow(clippy::useless_conversion, reason = "elsewhere they are in none")]
-pub(crate) fn refused<T>(error: Error) -> Result<T> {
-    Err(error.into())
+/// What a getter of an argument threw goes through as it is.
+impl From<JsValue> for Thrown {
+    fn from(thrown: JsValue) -> Self {
+        Self(thrown)
+    }
 }
 
-/// More memory than there is: code `memory`.
-#[cold]
-#[inline(never)]
-pub(crate) fn no_memory(entries: usize) {
-    js::refuse("memory", "memory", -1.0, "room for the arrays", 0.0, entries as f64, 0.0);
+/// A value of the wrong type.
+pub(crate) fn wrong_type(parameter: &str, expected: &str, got: &JsValue) -> Thrown {
+    Thrown(wrong_type_js(&camel_case(parameter), expected, got))
+}
+
+/// More memory than there is.
+pub(crate) fn no_memory(entries: usize) -> Thrown {
+    let message = format!("memory: no room for {entries} entries");
+    let (expected, got) = ("room for the arrays".into(), (entries as f64).into());
+    Thrown(TokenwiseError::new(&message, "memory", "memory", None, expected, got).into())
+}
+
+impl From<Error> for Thrown {
+    fn from(error: Error) -> Self {
+        let number = |x: usize| JsValue::from(x as f64);
+        let words = |text: &str| JsValue::from(camel_case(text));
+        let (expected, got) = match error {
+            Error::Length { expected, got, .. } => (number(expected), number(got)),
+            Error::Offsets { at_least, got, .. } => (at_least.into(), got.into()),
+            Error::TokenId { id, vocab, .. } => (number(vocab), id.into()),
+            Error::Group { id, sequences, .. } => (number(sequences), id.into()),
+            Error::Sequence { at_least, got, .. } => (number(at_least), number(got)),
+            Error::Config { must_be, got, .. } | Error::Entry { must_be, got, .. } => (words(must_be), got.into()),
+            Error::EmptyMask => (1.into(), 0.into()),
+            Error::TooFew { needed, got, .. } => (number(needed), number(got)),
+            Error::Overflow { factors: (a, b), .. } => {
+                (words("a product that fits into a machine word"), js_sys::Array::of2(&number(a), &number(b)).into())
+            }
+            _ => (JsValue::UNDEFINED, JsValue::UNDEFINED),
+        };
+        let (message, parameter) = (camel_case(&error.to_string()), camel_case(error.parameter()));
+        let index = error.index().map(|index| index as u32);
+        Self(TokenwiseError::new(&message, error.code(), &parameter, index, expected, got).into())
+    }
+}
+
+impl From<ConfigError> for Thrown {
+    fn from(error: ConfigError) -> Self {
+        let expected = camel_case(&error.expected);
+        let got = error.got.as_ref().map_or(JsValue::UNDEFINED, to_js);
+        if error.fault == ConfigFault::Type {
+            return wrong_type(&error.parameter, &expected, &got);
+        }
+        let parameter = camel_case(&error.parameter);
+        let got = if error.fault == ConfigFault::Key { JsValue::from(&parameter) } else { got };
+        // names of choices are kebab-case: nothing in the text but names of keys has an underscore, except what was
+        // given
+        let message = match (&error.fault, &error.got) {
+            (ConfigFault::Choice, Some(Value::Text(text))) if text.contains('_') => error.to_string(),
+            _ => camel_case(&error.to_string()),
+        };
+        Self(TokenwiseError::new(&message, error.fault.code(), &parameter, None, expected.into(), got).into())
+    }
+}
+
+/// Columns are read by their entries' types before a call, so that only a few reasons are left.
+pub(crate) fn refused(refusal: Refusal, array: &str) -> Thrown {
+    match refusal {
+        Refusal::Core(error) => error.into(),
+        Refusal::Config(error) => error.into(),
+        Refusal::Missing { input, element } => wrong_type(last(input), words(element, array), &JsValue::UNDEFINED),
+        Refusal::Over { what } => wrong_type(what, "an object", &JsValue::UNDEFINED),
+        other => Thrown(js_sys::Error::new(&camel_case(&other.to_string())).into()),
+    }
+}
+
+/// The key of a field: `policy_loss.kl` → `kl`
+pub(crate) fn last(column: &str) -> &str {
+    column.rsplit('.').next().unwrap_or(column)
+}
+
+/// What a column must be; `array` is that of the call's precision.
+pub(crate) fn words(element: Element, array: &str) -> &str {
+    match element {
+        Element::Real => array,
+        Element::Double => "a Float64Array",
+        Element::Index | Element::Count => "a Uint32Array",
+        Element::Flag => "a Uint8Array",
+        Element::Size => crate::read::WHOLE_32,
+        Element::Number => "a number",
+        _ => "a string",
+    }
 }

@@ -1,193 +1,187 @@
 //! The usual faults of logged rollouts, in codes and numbers: the page has its own words for them.
 
-use alloc::vec::Vec;
-
+use js_sys::Array;
 use tokenwise::Error;
 use tokenwise_lint::{check, Column, Finding, Group, Options, Rule, Sequence, COLUMNS};
-use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::prelude::{wasm_bindgen, JsValue};
 
 use crate::{
-    call::{zeros, Call},
-    error::{refused, Result},
-    export::export,
-    js,
-    put::{entries, known},
-    read::Read,
+    batch::Batch,
+    error::Result,
+    names::camel_case,
+    read::{closed, field, flags, number, object, reals, size, words, zeros},
+    write::{or_null, Record},
 };
-
-#[wasm_bindgen(typescript_custom_section)]
-const TYPES: &str = include_str!("lint.ts");
-
-declare!("config LintConfig tolerance?:number,first_update:truthy,limit?:size");
-
-// the columns in the order of `Column::ALL`
-export! {
-    #[cfg(feature = "full")]
-    REST = 23;
-    lint(
-        batch:batch, input{
-            log_probs?:doubles, old_log_probs?:doubles, ref_log_probs?:doubles, rollout_log_probs?:doubles,
-            advantages?:doubles, returns?:doubles, values?:doubles, rewards?:doubles, token_scores?:doubles,
-            entropies?:doubles, old_entropies?:doubles, predictions?:doubles, scores?:doubles, scored?:flags,
-            first_update?:flags, groups?:words
-        }, config:LintConfig) -> (counts*, findings+{rule, sequence, token, field, numbers*, spoilt??*}) => lint;
-}
-
-/// The columns under the names JavaScript has for them, in the order of [`Column::ALL`].
-const KEYS: [&str; COLUMNS] = [
-    "logProbs",
-    "oldLogProbs",
-    "refLogProbs",
-    "rolloutLogProbs",
-    "advantages",
-    "returns",
-    "values",
-    "rewards",
-    "tokenScores",
-    "entropies",
-    "oldEntropies",
-    "predictions",
-];
 
 /// The sequence is in no group.
 const NO_GROUP: u32 = u32::MAX;
+const RULES: usize = Rule::ALL.len();
 
-fn lint(call: &mut Call<'_>) -> Result {
-    let options = Options { tolerance: Read::read(Options::default().tolerance), first_update: js::index(0) == 1 };
-    let limit = Read::read(usize::MAX);
-    let mut columns = [None; COLUMNS];
-    for column in &mut columns {
-        *column = call.optional_double();
+/// A column under the name it has here, in snake_case.
+const fn name(column: Column) -> &'static str {
+    match column {
+        Column::Scores => "token_scores",
+        other => other.name(),
     }
-    let (scores, scored, first_update) = (call.optional_double(), call.optional_flags(), call.optional_flags());
-    let (scored, first_update) = (scored.map(|flags| &*flags), first_update.map(|flags| &*flags));
-    let ids = call.optional_words();
-    let batch = call.batch;
-    let sequences = batch.sequences();
-    for (column, key) in columns.iter().zip(KEYS) {
-        fits(key, *column, batch.tokens())?;
+}
+
+/// The faults of a batch of rollouts.
+#[wasm_bindgen(skip_typescript)]
+pub fn lint(batch: &Batch, input: &JsValue, config: &JsValue) -> Result {
+    let (options, limit) = settings(config)?;
+    object("input", input)?;
+    let batch = batch.view()?;
+    let (tokens, sequences) = (batch.tokens(), batch.sequences());
+    let mut columns: [Option<Vec<f64>>; COLUMNS] = Default::default();
+    for (column, array) in Column::ALL.into_iter().zip(&mut columns) {
+        *array = optional(input, name(column), tokens, reals::<f64>)?;
     }
-    fits("scores", scores, sequences)?;
-    fits("scored", scored, sequences)?;
-    fits("firstUpdate", first_update, sequences)?;
-    fits("groups", ids, sequences)?;
-    let mut report = Report { limit, counts: [0; RULES], findings: Vec::new() };
+    let scores = optional(input, "scores", sequences, reals::<f64>)?;
+    let scored = optional(input, "scored", sequences, flags)?;
+    let first_update = optional(input, "first_update", sequences, flags)?;
+    let ids = optional(input, "groups", sequences, words)?;
+    let mut report = Report { limit, counts: [0; RULES], findings: Array::new() };
     // by id; each with its first sequence
-    let mut groups: Vec<Option<(usize, Group)>> = zeros(ids.map_or(0, |_| sequences));
+    let mut groups: Vec<Option<(usize, Group)>> = zeros(ids.as_ref().map_or(0, |_| sequences))?;
     for row in 0..sequences {
         let slots = batch.layout().slots(row).unwrap_or_default();
         let mut sequence = Sequence::new(batch.mask().as_slice().get(slots.clone()).unwrap_or_default());
         for (column, array) in Column::ALL.into_iter().zip(&columns) {
-            sequence.set(column, array.and_then(|array| array.get(slots.clone())));
+            sequence.set(column, array.as_ref().and_then(|array| array.get(slots.clone())));
         }
-        sequence.score = of(scores, row).filter(|_| of(scored, row).unwrap_or(true));
-        sequence.first_update = of(first_update, row).unwrap_or(false);
-        check(&sequence, &options, &mut |finding| report.add(row, finding));
-        match of(ids, row) {
+        sequence.score = of(&scores, row).filter(|_| of(&scored, row).unwrap_or(true));
+        sequence.first_update = of(&first_update, row).unwrap_or(false);
+        let mut found = Vec::new();
+        check(&sequence, &options, &mut |finding| found.push(finding));
+        for finding in &found {
+            report.add(row, finding)?;
+        }
+        match of(&ids, row) {
             None | Some(NO_GROUP) => {}
             Some(id) => match groups.get_mut(id as usize) {
-                None => return refused(Error::Group { index: row, id, sequences }),
+                None => return Err(Error::Group { index: row, id, sequences }.into()),
                 Some(group) => group.get_or_insert((row, Group::default())).1.add(&sequence),
             },
         }
     }
     for (first, group) in groups.into_iter().flatten() {
-        group.judge(options.tolerance, &mut |finding| report.add(first, finding));
+        let mut found = Vec::new();
+        group.judge(options.tolerance, &mut |finding| found.push(finding));
+        for finding in &found {
+            report.add(first, finding)?;
+        }
     }
-    report.put();
-    Ok(())
+    report.write()
+}
+
+/// How it judges, and how many findings are told.
+fn settings(config: &JsValue) -> Result<(Options, usize)> {
+    let mut options = Options::default();
+    if config.is_undefined() {
+        return Ok((options, usize::MAX));
+    }
+    closed("config", config, &["tolerance", "first_update", "limit"])?;
+    let (tolerance, limit) = (field(config, "tolerance")?, field(config, "limit")?);
+    if !tolerance.is_undefined() {
+        options.tolerance = number("tolerance", &tolerance)?;
+    }
+    options.first_update = field(config, "first_update")?.is_truthy();
+    Ok((options, if limit.is_undefined() { usize::MAX } else { size("limit", &limit)? }))
+}
+
+/// A list of the input, as long as it must be, if it is there.
+fn optional<T>(
+    input: &JsValue,
+    what: &'static str,
+    expected: usize,
+    read: impl Fn(&'static str, &JsValue) -> Result<Vec<T>>,
+) -> Result<Option<Vec<T>>> {
+    let given = field(input, what)?;
+    if given.is_undefined() {
+        return Ok(None);
+    }
+    let list = read(what, &given)?;
+    if list.len() != expected {
+        return Err(Error::Length { what, expected, got: list.len() }.into());
+    }
+    Ok(Some(list))
 }
 
 /// The entry of a list that need not be there.
-fn of<T: Copy>(list: Option<&[T]>, row: usize) -> Option<T> {
-    list.and_then(|list| list.get(row)).copied()
+fn of<T: Copy>(list: &Option<Vec<T>>, row: usize) -> Option<T> {
+    list.as_ref().and_then(|list| list.get(row)).copied()
 }
-
-/// Whether a list is as long as it must be, if it is there.
-fn fits<T>(what: &'static str, list: Option<&[T]>, expected: usize) -> Result {
-    match list {
-        Some(list) if list.len() != expected => refused(Error::Length { what, expected, got: list.len() }),
-        _ => Ok(()),
-    }
-}
-
-const RULES: usize = Rule::ALL.len();
 
 /// What was found: all counted, the first ones told.
 struct Report {
     limit: usize,
     counts: [usize; RULES],
-    findings: Vec<(usize, Finding)>,
+    findings: Array,
 }
 
 impl Report {
-    fn add(&mut self, row: usize, finding: Finding) {
+    fn add(&mut self, row: usize, finding: &Finding) -> Result<()> {
         if let Some(count) = self.counts.get_mut(finding.rule() as usize) {
             *count += 1;
         }
-        if self.findings.len() < self.limit {
-            self.findings.push((row, finding));
+        if (self.findings.length() as usize) < self.limit {
+            self.findings.push(&told(row, finding)?.into());
         }
+        Ok(())
     }
 
-    fn put(&self) {
-        entries(Rule::ALL.iter().zip(&self.counts).map(|(rule, &count)| (rule.name(), count as f64)));
-        js::null();
-        for (row, finding) in &self.findings {
-            js::put(1.0);
-            js::text(finding.rule().name());
-            js::put(*row as f64);
-            known(finding.token().map(|token| token as f64));
-            match finding.column().and_then(|column| KEYS.get(column as usize)) {
-                Some(key) => js::text(key),
-                None => js::null(),
-            }
-            put_numbers(finding);
-            js::null();
-            let Finding::NotANumber { spoilt, .. } = finding else {
-                js::put(0.0);
-                continue;
-            };
-            js::put(1.0);
-            for column in Column::BY_ORIGIN {
-                let index = column as usize;
-                if let (Some(key), Some(&count @ 1..)) = (KEYS.get(index), spoilt.get(index)) {
-                    js::entry(key, count as f64);
-                }
-            }
-            js::null();
+    fn write(self) -> Result {
+        let (record, counts) = (Record::new(), Record::new());
+        for (rule, count) in Rule::ALL.into_iter().zip(self.counts) {
+            counts.entry(rule.name(), count as f64)?;
         }
+        record.field("counts", counts)?;
+        record.field("findings", self.findings)?;
+        Ok(record.into())
     }
 }
 
+fn told(row: usize, finding: &Finding) -> Result<Record> {
+    let record = Record::new();
+    record.field("rule", finding.rule().name())?;
+    record.field("sequence", row as f64)?;
+    record.field("token", or_null(finding.token().map(|token| token as f64)))?;
+    record.field("field", or_null(finding.column().map(|column| camel_case(name(column)))))?;
+    let numbers = Record::new();
+    for (name, number) in numbers_of(finding) {
+        numbers.field(name, number)?;
+    }
+    record.field("numbers", numbers)?;
+    let Finding::NotANumber { spoilt, .. } = finding else {
+        record.field("spoilt", JsValue::NULL)?;
+        return Ok(record);
+    };
+    let counts = Record::new();
+    for column in Column::BY_ORIGIN {
+        if let Some(&count @ 1..) = spoilt.get(column as usize) {
+            counts.field(name(column), count as f64)?;
+        }
+    }
+    record.field("spoilt", counts)?;
+    Ok(record)
+}
+
 /// The numbers of a finding, by name.
-fn put_numbers(finding: &Finding) {
+fn numbers_of(finding: &Finding) -> Vec<(&'static str, f64)> {
     match *finding {
-        Finding::NotANumber { value, more, .. } => {
-            js::entry("value", value);
-            js::entry("more", more as f64);
-        }
-        Finding::ScoreNotANumber { value } | Finding::RewardOnDroppedSlot { value, .. } => js::entry("value", value),
-        Finding::LastTokenHidden { last, .. } => js::entry("last", last as f64),
-        Finding::RatioAtFirstUpdate { ratio, tokens, .. } => {
-            js::entry("ratio", ratio);
-            js::entry("tokens", tokens as f64);
-        }
-        Finding::ReturnsDisagree { returned, value, advantage, wanted, more, .. } => {
-            js::entry("returned", returned);
-            js::entry("value", value);
-            js::entry("advantage", advantage);
-            js::entry("wanted", wanted);
-            js::entry("more", more as f64);
-        }
-        Finding::GroupNotCentred { size, sum } => {
-            js::entry("size", size.into());
-            js::entry("sum", sum);
-        }
-        Finding::TiedGroup { size, score } => {
-            js::entry("size", size.into());
-            js::entry("score", score);
-        }
-        _ => {}
+        Finding::NotANumber { value, more, .. } => vec![("value", value), ("more", more as f64)],
+        Finding::ScoreNotANumber { value } | Finding::RewardOnDroppedSlot { value, .. } => vec![("value", value)],
+        Finding::LastTokenHidden { last, .. } => vec![("last", last as f64)],
+        Finding::RatioAtFirstUpdate { ratio, tokens, .. } => vec![("ratio", ratio), ("tokens", tokens as f64)],
+        Finding::ReturnsDisagree { returned, value, advantage, wanted, more, .. } => vec![
+            ("returned", returned),
+            ("value", value),
+            ("advantage", advantage),
+            ("wanted", wanted),
+            ("more", more as f64),
+        ],
+        Finding::GroupNotCentred { size, sum } => vec![("size", size.into()), ("sum", sum)],
+        Finding::TiedGroup { size, score } => vec![("size", size.into()), ("score", score)],
+        _ => Vec::new(),
     }
 }

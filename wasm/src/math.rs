@@ -1,33 +1,28 @@
 //! The core's own `exp`, `ln` and `sqrt`, whose bits do not depend on the browser as those of `Math.exp` do.
 
-use tokenwise::{math, Either, Real as _};
-use wasm_bindgen::prelude::wasm_bindgen;
+use tokenwise::math;
+use wasm_bindgen::prelude::{wasm_bindgen, JsValue};
 
-use crate::{call::Call, error::Result, export::export, js, read::number};
+use crate::{error::Result, read::number};
 
-#[wasm_bindgen(typescript_custom_section)]
-const TYPES: &str = include_str!("types.ts");
+macro_rules! functions {
+    ($($function:path, $single:ident $double:ident $js:literal;)*) => {$(
+        /// In `f32`.
+        #[wasm_bindgen(skip_typescript)]
+        pub fn $single(x: &JsValue) -> Result<f64> {
+            Ok($function(number("x", x)? as f32).into())
+        }
 
-export! {
-    CHAIN = 0;
-    exp(x:number) -> () => exp, expF64;
-    ln(x:number) -> () => ln, lnF64;
-    sqrt(x:number) -> () => sqrt, sqrtF64;
+        /// In `f64`.
+        #[wasm_bindgen(js_name = $js, skip_typescript)]
+        pub fn $double(x: &JsValue) -> Result<f64> {
+            Ok($function(number("x", x)?))
+        }
+    )*};
 }
 
-fn exp(_: &mut Call<'_>) -> Result {
-    of(math::exp)
-}
-
-fn ln(_: &mut Call<'_>) -> Result {
-    of(math::ln)
-}
-
-fn sqrt(_: &mut Call<'_>) -> Result {
-    of(math::sqrt)
-}
-
-fn of(function: fn(Either) -> Either) -> Result {
-    js::put(function(Either::narrow(number())).widen());
-    Ok(())
+functions! {
+    math::exp, exp exp_f64 "expF64";
+    math::ln, ln ln_f64 "lnF64";
+    math::sqrt, sqrt sqrt_f64 "sqrtF64";
 }

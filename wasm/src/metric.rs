@@ -1,238 +1,253 @@
-//! **Stage 6 of 7 — metric.**
+//! Statistics that go on from batch to batch, and what is made of their sums.
 
-#[cfg(feature = "full")]
-pub(crate) mod distribution;
-#[cfg(feature = "full")]
-pub(crate) mod sets;
+use std::{cell::RefCell, rc::Rc};
 
-use tokenwise::metric as core;
-use wasm_bindgen::prelude::wasm_bindgen;
-
-use crate::{
-    call::Call,
-    divergence::kl_input,
-    error::Result,
-    export::export,
-    js,
-    put::{entries, numbers},
-    read::{count, number, read},
+use js_sys::Float32Array;
+use tokenwise::{
+    metric::{self, Analysis, Reduction, VarianceConfig},
+    CoMoments, MeanConfig, Moments,
+};
+use wasm_bindgen::{
+    prelude::{wasm_bindgen, JsValue},
+    JsCast,
 };
 
-#[wasm_bindgen(typescript_custom_section)]
-const TYPES: &str = include_str!("metric.ts");
+use crate::{
+    batch::Batch,
+    error::{wrong_type, Result},
+    read::{count, field, number, object, reals, text},
+    value::config,
+    write::{entries, Record},
+};
 
-export! {
-    CHAIN = 17;
-    mean(batch:batch, values, config:DivisorOnly) -> () => mean, meanF64;
-    variance(batch:batch, values, config:SpreadAndDivisor) -> () => variance, varianceF64;
-    analysis(batch:batch, input{old_log_probs, advantages, rewards}) -> (*) => analysis, analysisF64;
-    analysis_sums(batch:batch, input{old_log_probs, advantages, rewards})
-        -> (moments{count, mean_x, mean_y, m2_x, m2_y, co_moment}, entropy_sum, wh_sum, reward_sum, sequences)
-        => analysisSums, analysisSumsF64;
-}
+/// Counts of values, for quantiles over many batches; clones share them.
+#[wasm_bindgen(skip_typescript)]
+#[derive(Clone, Default)]
+pub struct Histogram(Rc<RefCell<metric::Histogram>>);
 
-export! {
-    #[cfg(feature = "full")]
-    REST = 18;
-    correlation(batch:batch, input{x, y}) -> () => correlation, correlationF64;
-    explained_variance(batch:batch, input{values, returns}, config:ExplainedVarianceConfig) -> ()
-        => explainedVariance, explainedVarianceF64;
-    kl_means(batch:batch, input{log_probs, ref_log_probs}, config:DivisorOnly) -> (k1, abs, k2, k3)
-        => klMeans, klMeansF64;
-    clip_fractions(batch:batch, input{log_probs, old_log_probs, advantages}, config:ClipConfig)
-        -> (clipped, low, high, dual) => clipFractions, clipFractionsF64;
-    moments(batch:batch, values) -> (count, mean, m2) => moments, momentsF64;
-    moments_merge(!a{count:count, mean:number, m2:number}, b{count:count, mean:number, m2:number}) -> (count, mean, m2)
-        => momentsMerge;
-    moments_mean(!moments{count:count, mean:number, m2:number}, config:DivisorOnly) -> () => momentsMean;
-    moments_variance(moments{count:count, mean:number, m2:number}, config:SpreadAndDivisor) -> () => momentsVariance;
-    co_moments(batch:batch, input{x, y}) -> (count, mean_x, mean_y, m2_x, m2_y, co_moment) => coMoments, coMomentsF64;
-    co_moments_merge(
-        !a{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
-        b{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number})
-        -> (count, mean_x, mean_y, m2_x, m2_y, co_moment) => coMomentsMerge;
-    co_moments_covariance(
-        moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
-        config:SpreadOnly) -> () => coMomentsCovariance;
-    co_moments_correlation(
-        moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number}) -> ()
-        => coMomentsCorrelation;
-    analysis_merge(
-        !a{
-            moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
-            entropy_sum:number, wh_sum:number, reward_sum:number, sequences:count
-        },
-        b{
-            moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
-            entropy_sum:number, wh_sum:number, reward_sum:number, sequences:count
-        })
-        -> (moments{count, mean_x, mean_y, m2_x, m2_y, co_moment}, entropy_sum, wh_sum, reward_sum, sequences)
-        => analysisMerge;
-    analysis_entries(
-        sums{
-            moments{count:count, mean_x:number, mean_y:number, m2_x:number, m2_y:number, co_moment:number},
-            entropy_sum:number, wh_sum:number, reward_sum:number, sequences:count
-        }) -> (*) => analysisEntries;
-}
+#[wasm_bindgen]
+impl Histogram {
+    /// Without counts.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Histogram {
+        Self::default()
+    }
 
-fn mean(call: &mut Call<'_>) -> Result {
-    let (divisor, values) = (read(), call.real());
-    js::put(core::mean(call.batch, values, divisor)?);
-    Ok(())
-}
+    /// Counts the kept tokens of a batch, in either precision.
+    pub fn add(&self, batch: &Batch, values: &JsValue) -> Result<()> {
+        let (batch, mut counts) = (batch.view()?, self.0.borrow_mut());
+        if values.is_instance_of::<Float32Array>() {
+            counts.add(&batch, &reals::<f32>("values", values)?)?;
+        } else {
+            counts.add(&batch, &reals::<f64>("values", values)?)?;
+        }
+        Ok(())
+    }
 
-fn variance(call: &mut Call<'_>) -> Result {
-    let (spread, divisor, values) = (read(), read(), call.real());
-    js::put(core::variance(call.batch, values, spread, divisor)?);
-    Ok(())
-}
+    /// Joins the counts of another one, which may be this one.
+    pub fn merge(&self, other: &Histogram) {
+        let other = other.0.borrow().clone();
+        self.0.borrow_mut().merge(&other);
+    }
 
-fn correlation(call: &mut Call<'_>) -> Result {
-    let input = core::PairInput { x: call.real(), y: call.real() };
-    js::put(core::correlation(call.batch, input)?);
-    Ok(())
-}
+    /// A second handle to the same counts.
+    #[wasm_bindgen(js_name = clone)]
+    pub fn share(&self) -> Histogram {
+        self.clone()
+    }
 
-fn explained_variance(call: &mut Call<'_>) -> Result {
-    let config = read();
-    let input = core::ExplainedVarianceInput { values: call.real(), returns: call.real() };
-    js::put(core::explained_variance(call.batch, input, &config)?);
-    Ok(())
-}
+    /// How many values were counted.
+    #[wasm_bindgen(getter)]
+    pub fn count(&self) -> f64 {
+        self.0.borrow().count() as f64
+    }
 
-fn kl_means(call: &mut Call<'_>) -> Result {
-    let (divisor, input) = (read(), kl_input(call));
-    let means = core::kl_means(call.batch, input, divisor)?;
-    numbers(&[means.k1, means.abs, means.k2, means.k3]);
-    Ok(())
-}
-
-fn clip_fractions(call: &mut Call<'_>) -> Result {
-    let config = read();
-    let input = core::RatioInput { log_probs: call.real(), old_log_probs: call.real(), advantages: call.real() };
-    let shares = core::clip_fractions(call.batch, input, &config)?;
-    numbers(&[shares.clipped, shares.low, shares.high, shares.dual]);
-    Ok(())
-}
-
-fn moments(call: &mut Call<'_>) -> Result {
-    let values = call.real();
-    put_moments(&core::Moments::of(call.batch, values)?);
-    Ok(())
-}
-
-fn moments_merge(_: &mut Call<'_>) -> Result {
-    let mut all = read_moments();
-    all.merge(&read_moments());
-    put_moments(&all);
-    Ok(())
-}
-
-fn moments_mean(_: &mut Call<'_>) -> Result {
-    let moments = read_moments();
-    js::put(moments.mean_by(read())?);
-    Ok(())
-}
-
-fn moments_variance(_: &mut Call<'_>) -> Result {
-    let (spread, divisor) = (read(), read());
-    js::put(read_moments().variance(spread, divisor)?);
-    Ok(())
-}
-
-fn co_moments(call: &mut Call<'_>) -> Result {
-    let (x, y) = (call.real(), call.real());
-    put_co_moments(&core::CoMoments::of(call.batch, x, y)?);
-    Ok(())
-}
-
-fn co_moments_merge(_: &mut Call<'_>) -> Result {
-    let mut all = read_co_moments();
-    all.merge(&read_co_moments());
-    put_co_moments(&all);
-    Ok(())
-}
-
-fn co_moments_covariance(_: &mut Call<'_>) -> Result {
-    let spread = read();
-    js::put(read_co_moments().covariance(spread)?);
-    Ok(())
-}
-
-fn co_moments_correlation(_: &mut Call<'_>) -> Result {
-    js::put(read_co_moments().correlation()?);
-    Ok(())
-}
-
-fn analysis(call: &mut Call<'_>) -> Result {
-    entries(sums(call)?.entries().into_iter());
-    Ok(())
-}
-
-fn analysis_sums(call: &mut Call<'_>) -> Result {
-    put_analysis(&sums(call)?);
-    Ok(())
-}
-
-fn analysis_merge(_: &mut Call<'_>) -> Result {
-    let mut all = read_analysis();
-    all.merge(&read_analysis());
-    put_analysis(&all);
-    Ok(())
-}
-
-fn analysis_entries(_: &mut Call<'_>) -> Result {
-    entries(read_analysis().entries().into_iter());
-    Ok(())
-}
-
-#[inline(never)]
-fn sums(call: &mut Call<'_>) -> Result<core::Analysis> {
-    let input = core::AnalysisInput { old_log_probs: call.real(), advantages: call.real(), rewards: call.real() };
-    core::analysis(call.batch, input)
-}
-
-#[inline(never)]
-fn read_moments() -> core::Moments {
-    core::Moments { count: count(), mean: number(), m2: number() }
-}
-
-#[inline(never)]
-fn put_moments(moments: &core::Moments) {
-    numbers(&[moments.count as f64, moments.mean, moments.m2]);
-}
-
-#[inline(never)]
-fn read_co_moments() -> core::CoMoments {
-    core::CoMoments {
-        count: count(),
-        mean_x: number(),
-        mean_y: number(),
-        m2_x: number(),
-        m2_y: number(),
-        co_moment: number(),
+    /// The value below which a share of the counts lies.
+    pub fn quantile(&self, level: &JsValue) -> Result<f64> {
+        Ok(self.0.borrow().quantile(number("level", level)?)?)
     }
 }
 
-#[inline(never)]
-fn put_co_moments(moments: &core::CoMoments) {
-    let core::CoMoments { count, mean_x, mean_y, m2_x, m2_y, co_moment } = *moments;
-    numbers(&[count as f64, mean_x, mean_y, m2_x, m2_y, co_moment]);
-}
+/// Mean and spread of all scores so far.
+#[wasm_bindgen(skip_typescript)]
+#[derive(Clone, Default)]
+pub struct RunningMoments(metric::RunningMoments);
 
-#[inline(never)]
-fn read_analysis() -> core::Analysis {
-    core::Analysis {
-        moments: read_co_moments(),
-        entropy_sum: number(),
-        wh_sum: number(),
-        reward_sum: number(),
-        sequences: count(),
+#[wasm_bindgen]
+impl RunningMoments {
+    /// Before the first score.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> RunningMoments {
+        Self::default()
+    }
+
+    /// Takes in a batch of scores in either precision; gives its own mean and deviation.
+    pub fn update(&mut self, values: &JsValue) -> Result {
+        let (mean, std) = if values.is_instance_of::<Float32Array>() {
+            self.0.update(&reals::<f32>("values", values)?)?
+        } else {
+            self.0.update(&reals::<f64>("values", values)?)?
+        };
+        let record = Record::new();
+        record.field("mean", mean)?;
+        record.field("std", std)?;
+        Ok(record.into())
+    }
+
+    /// Another one in the same state.
+    #[wasm_bindgen(js_name = clone)]
+    pub fn copy(&self) -> RunningMoments {
+        self.clone()
+    }
+
+    /// How many numbers were taken in.
+    #[wasm_bindgen(getter)]
+    pub fn count(&self) -> f64 {
+        self.0.count()
+    }
+
+    /// Their mean.
+    #[wasm_bindgen(getter)]
+    pub fn mean(&self) -> f64 {
+        self.0.mean()
+    }
+
+    /// Their variance, divided by `n`.
+    #[wasm_bindgen(getter)]
+    pub fn variance(&self) -> f64 {
+        self.0.variance()
+    }
+
+    /// Their standard deviation, divided by `n − 1`.
+    #[wasm_bindgen(getter)]
+    pub fn std(&self) -> f64 {
+        self.0.std()
     }
 }
 
-#[inline(never)]
-fn put_analysis(analysis: &core::Analysis) {
-    put_co_moments(&analysis.moments);
-    numbers(&[analysis.entropy_sum, analysis.wh_sum, analysis.reward_sum, analysis.sequences as f64]);
+fn moments(name: &str, given: &JsValue) -> Result<Moments> {
+    object(name, given)?;
+    Ok(Moments {
+        count: count("count", &field(given, "count")?)?,
+        mean: number("mean", &field(given, "mean")?)?,
+        m2: number("m2", &field(given, "m2")?)?,
+    })
+}
+
+/// The moments of two sets together.
+#[wasm_bindgen(js_name = momentsMerge, skip_typescript)]
+pub fn moments_merge(a: &JsValue, b: &JsValue) -> Result {
+    let mut all = moments("a", a)?;
+    all.merge(&moments("b", b)?);
+    let record = Record::new();
+    record.field("count", all.count as f64)?;
+    record.field("mean", all.mean)?;
+    record.field("m2", all.m2)?;
+    Ok(record.into())
+}
+
+/// Their mean.
+#[wasm_bindgen(js_name = momentsMean, skip_typescript)]
+pub fn moments_mean(given: &JsValue, settings: &JsValue) -> Result<f64> {
+    let MeanConfig { divisor } = config(settings)?.0.read("config")?;
+    Ok(moments("moments", given)?.mean_by(divisor)?)
+}
+
+/// Their variance.
+#[wasm_bindgen(js_name = momentsVariance, skip_typescript)]
+pub fn moments_variance(given: &JsValue, settings: &JsValue) -> Result<f64> {
+    let VarianceConfig { spread, divisor } = config(settings)?.0.read("config")?;
+    Ok(moments("moments", given)?.variance(spread, divisor)?)
+}
+
+fn co_moments(name: &str, given: &JsValue) -> Result<CoMoments> {
+    object(name, given)?;
+    let part = |name| number(name, &field(given, name)?);
+    Ok(CoMoments {
+        count: count("count", &field(given, "count")?)?,
+        mean_x: part("mean_x")?,
+        mean_y: part("mean_y")?,
+        m2_x: part("m2_x")?,
+        m2_y: part("m2_y")?,
+        co_moment: part("co_moment")?,
+    })
+}
+
+fn write_co_moments(moments: &CoMoments) -> Result<Record> {
+    let record = Record::new();
+    record.field("count", moments.count as f64)?;
+    record.field("mean_x", moments.mean_x)?;
+    record.field("mean_y", moments.mean_y)?;
+    record.field("m2_x", moments.m2_x)?;
+    record.field("m2_y", moments.m2_y)?;
+    record.field("co_moment", moments.co_moment)?;
+    Ok(record)
+}
+
+/// The moments of two sets of pairs together.
+#[wasm_bindgen(js_name = coMomentsMerge, skip_typescript)]
+pub fn co_moments_merge(a: &JsValue, b: &JsValue) -> Result {
+    let mut all = co_moments("a", a)?;
+    all.merge(&co_moments("b", b)?);
+    Ok(write_co_moments(&all)?.into())
+}
+
+/// Their covariance.
+#[wasm_bindgen(js_name = coMomentsCovariance, skip_typescript)]
+pub fn co_moments_covariance(given: &JsValue, settings: &JsValue) -> Result<f64> {
+    // a covariance has no divisor to choose
+    let (settings, _) = config(settings)?;
+    if settings.get("divisor").is_some() {
+        return Err(tokenwise_catalogue::ConfigError::unknown_key("divisor", "config", &["spread"]).into());
+    }
+    let VarianceConfig { spread, .. } = settings.read("config")?;
+    Ok(co_moments("moments", given)?.covariance(spread)?)
+}
+
+/// Their correlation.
+#[wasm_bindgen(js_name = coMomentsCorrelation, skip_typescript)]
+pub fn co_moments_correlation(given: &JsValue) -> Result<f64> {
+    Ok(co_moments("moments", given)?.correlation()?)
+}
+
+fn analysis(name: &str, given: &JsValue) -> Result<Analysis> {
+    object(name, given)?;
+    let mut analysis = Analysis::default();
+    analysis.moments = co_moments("moments", &field(given, "moments")?)?;
+    analysis.entropy_sum = number("entropy_sum", &field(given, "entropy_sum")?)?;
+    analysis.wh_sum = number("wh_sum", &field(given, "wh_sum")?)?;
+    analysis.reward_sum = number("reward_sum", &field(given, "reward_sum")?)?;
+    analysis.sequences = count("sequences", &field(given, "sequences")?)?;
+    Ok(analysis)
+}
+
+/// The sums of two batches together.
+#[wasm_bindgen(js_name = analysisMerge, skip_typescript)]
+pub fn analysis_merge(a: &JsValue, b: &JsValue) -> Result {
+    let mut all = analysis("a", a)?;
+    all.merge(&analysis("b", b)?);
+    let record = Record::new();
+    record.field("moments", write_co_moments(&all.moments)?)?;
+    record.field("entropy_sum", all.entropy_sum)?;
+    record.field("wh_sum", all.wh_sum)?;
+    record.field("reward_sum", all.reward_sum)?;
+    record.field("sequences", all.sequences as f64)?;
+    Ok(record.into())
+}
+
+/// Their metrics by key.
+#[wasm_bindgen(js_name = analysisEntries, skip_typescript)]
+pub fn analysis_entries(sums: &JsValue) -> Result {
+    entries(analysis("sums", sums)?.entries())
+}
+
+/// One number from a metric of several batches or ranks, as verl reduces it.
+#[wasm_bindgen(js_name = reduceMetric, skip_typescript)]
+pub fn reduce_metric(key: &JsValue, values: &JsValue, global_counts: &JsValue) -> Result<f64> {
+    let global = match global_counts.as_bool() {
+        Some(global) => global,
+        None if global_counts.is_undefined() => false,
+        None => return Err(wrong_type("global_counts", "a boolean", global_counts)),
+    };
+    Ok(Reduction::of_key(&text("key", key)?, global).of(&reals::<f64>("values", values)?)?)
 }

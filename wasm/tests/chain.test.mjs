@@ -18,7 +18,9 @@ const returns = advantages.map((advantage, t) => advantage + values[t]);
 
 function close(got, expected, tolerance) {
   assert.equal(got.length, expected.length);
-  expected.forEach((value, t) => assert.ok(Math.abs(got[t] - value) <= tolerance, `slot ${t}: ${got[t]} instead of ${value}`));
+  expected.forEach((value, t) =>
+    assert.ok(Math.abs(got[t] - value) <= tolerance, `slot ${t}: ${got[t]} instead of ${value}`),
+  );
 }
 
 test("the hand-worked numbers are those of the document", () => {
@@ -37,7 +39,7 @@ for (const { suffix, array, tolerance } of precisions) {
     test(`one-plus-one, ${array.name}, ${layout}`, () => {
       const scores = fn("placeScores")(batch, array.of(1));
       assert.deepEqual(scores, array.of(0, 0, 0, 0, 0, 1));
-      const shaped = fn("shapeRewards")(batch, { scores, kl: array.from(kl) }, beta);
+      const shaped = fn("shapeRewards")(batch, { scores, kl: array.from(kl) }, { beta });
       close(shaped, rewards, tolerance);
       const input = { rewards: shaped, values: array.from(values), bootstrap: array.of(0) };
       const result = fn("gae")(batch, input, { lambda });

@@ -10,7 +10,9 @@ import { fileURLToPath } from "node:url";
 
 import { packed } from "./load.mjs";
 
-const chromium = process.env.CHROMIUM ?? ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`).find(existsSync);
+const chromium =
+  process.env.CHROMIUM ??
+  ["chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`).find(existsSync);
 const playwright = await import("playwright-core").catch(() => undefined);
 const noBrowser = chromium && playwright ? false : "there is no browser";
 if (noBrowser) console.warn(`SKIPPED: ${noBrowser}`);
@@ -34,17 +36,23 @@ export async function check(tokenwise, all) {
   await tokenwise.default();
   const { Batch, gae, TokenwiseError } = tokenwise;
   const batch = Batch.padded(1, 4, Uint8Array.of(1, 1, 0, 1));
-  const input = { rewards: Float32Array.of(0, 0, NaN, 1), values: Float32Array.of(0.5, 0.5, NaN, 0.5), bootstrap: Float32Array.of(0) };
+  const input = {
+    rewards: Float32Array.of(0, 0, NaN, 1),
+    values: Float32Array.of(0.5, 0.5, NaN, 0.5),
+    bootstrap: Float32Array.of(0),
+  };
   const found = [...gae(batch, input, { lambda: 0.5 }).advantages].join();
   if (found !== "0.125,0.25,0,0.5") return found;
   const logits = Float32Array.of(0, 0, 0, 0);
-  const policy = tokenwise.logProbsAndEntropy(Batch.padded(1, 2, Uint8Array.of(1, 1)), { logits, vocab: 2, tokens: Uint32Array.of(0, 1) });
+  const two = Batch.padded(1, 2, Uint8Array.of(1, 1));
+  const policy = tokenwise.logProbsAndEntropy(two, { logits, vocab: 2, tokens: Uint32Array.of(0, 1) });
   if (policy.entropy[1] !== Math.fround(Math.LN2)) return String(policy.entropy[1]);
   try {
     gae(batch, input, { lambda: 2 });
     return "not refused";
   } catch (error) {
-    if (!(error instanceof TokenwiseError && error instanceof Error && error.code === "config" && error.parameter === "lambda")) return String(error);
+    if (!(error instanceof TokenwiseError && error instanceof Error)) return String(error);
+    if (error.code !== "config" || error.parameter !== "lambda") return String(error);
   }
   return typeof tokenwise.compareProfiles === (all ? "function" : "undefined") ? "" : "compareProfiles";
 }
@@ -55,23 +63,29 @@ test("the tarball installs", { skip }, () => {
   writeFileSync(join(scratch, "package.json"), JSON.stringify({ private: true, type: "module" }));
   run("npm", ["install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", join(scratch, tarball)]);
   const files = readdirSync(join(scratch, "node_modules/tokenwise"));
-  for (const file of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "node.js", "web.js"]) assert.ok(files.includes(file), file);
+  for (const file of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "node.js", "web.js"])
+    assert.ok(files.includes(file), file);
   writeFileSync(join(scratch, "check.js"), program);
 });
 
 test("it runs in Node", { skip }, () => {
-  writeFileSync(join(scratch, "node.js"), `
+  writeFileSync(
+    join(scratch, "node.js"),
+    `
     import * as all from "tokenwise";
     import * as chain from "tokenwise/chain";
     import { check } from "./check.js";
     const wrong = [await check(all, true), await check(chain, false)].join("");
     if (wrong !== "") throw new Error(wrong);
-  `);
+  `,
+  );
   run("node", ["node.js"]);
 });
 
 test("its build without vectors runs where there are none", { skip }, () => {
-  writeFileSync(join(scratch, "plain.js"), `
+  writeFileSync(
+    join(scratch, "plain.js"),
+    `
     import { readFileSync } from "node:fs";
     WebAssembly.validate = () => false;
     const read = [];
@@ -83,45 +97,87 @@ test("its build without vectors runs where there are none", { skip }, () => {
     if (wrong !== "") throw new Error(wrong);
     const plain = readFileSync("node_modules/tokenwise/tokenwise_plain.wasm").length;
     if (read.join() !== String(plain)) throw new Error(read.join() + " instead of " + plain);
-  `);
+  `,
+  );
   run("node", ["plain.js"]);
 });
 
-test("its declarations resolve", { skip: skip || (existsSync(join(here, "node_modules/typescript")) ? false : "TypeScript is not installed") }, () => {
-  writeFileSync(join(scratch, "types.ts"), `
+test(
+  "its declarations resolve",
+  { skip: skip || (existsSync(join(here, "node_modules/typescript")) ? false : "TypeScript is not installed") },
+  () => {
+    writeFileSync(
+      join(scratch, "types.ts"),
+      `
     import init, { Batch, gae, TokenwiseError } from "tokenwise";
     import { gaeF64 } from "tokenwise/chain";
     await init();
     const batch: Batch = Batch.padded(1, 1, Uint8Array.of(1));
     const one = Float32Array.of(1);
     const advantages: Float32Array = gae(batch, { rewards: one, values: one, bootstrap: one }).advantages;
-    try { gaeF64 satisfies Function; } catch (error) { if (error instanceof TokenwiseError) { const code: string = error.code; void [code, advantages]; } }
-  `);
-  const options = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", "--lib", "es2022,dom"];
-  run("node", [join(here, "node_modules/typescript/bin/tsc"), ...options, "types.ts"]);
-});
+    try {
+      gaeF64 satisfies Function;
+    } catch (error) {
+      if (error instanceof TokenwiseError) {
+        const code: string = error.code;
+        void [code, advantages];
+      }
+    }
+  `,
+    );
+    const options = [
+      "--strict",
+      "--noEmit",
+      "--target",
+      "es2022",
+      "--module",
+      "nodenext",
+      "--moduleResolution",
+      "nodenext",
+      "--lib",
+      "es2022,dom",
+    ];
+    run("node", [join(here, "node_modules/typescript/bin/tsc"), ...options, "types.ts"]);
+  },
+);
 
 test("it runs in a browser", { skip: skip || noBrowser }, async () => {
   const types = { ".html": "text/html", ".js": "text/javascript", ".wasm": "application/wasm" };
   const server = createServer((request, response) => {
     const path = join(scratch, normalize(new URL(request.url, "http://x").pathname));
     if (request.url === "/") {
-      const imports = { tokenwise: "/node_modules/tokenwise/web.js", "tokenwise/chain": "/node_modules/tokenwise/chain/web.js" };
-      response.writeHead(200, { "Content-Type": "text/html" }).end(`<!doctype html><script type="importmap">${JSON.stringify({ imports })}</script>`);
-    } else if (existsSync(path)) response.writeHead(200, { "Content-Type": types[extname(path)] ?? "text/plain" }).end(readFileSync(path));
+      const imports = {
+        tokenwise: "/node_modules/tokenwise/web.js",
+        "tokenwise/chain": "/node_modules/tokenwise/chain/web.js",
+      };
+      response
+        .writeHead(200, { "Content-Type": "text/html" })
+        .end(`<!doctype html><script type="importmap">${JSON.stringify({ imports })}</script>`);
+    } else if (existsSync(path))
+      response.writeHead(200, { "Content-Type": types[extname(path)] ?? "text/plain" }).end(readFileSync(path));
     else response.writeHead(404).end();
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   const browser = await playwright.chromium.launch({
     executablePath: chromium,
-    args: ["--no-sandbox", "--headless", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: [
+      "--no-sandbox",
+      "--headless",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
   try {
     const page = await browser.newPage();
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
     const wrong = await page.evaluate(async () => {
       const { check } = await import("/check.js");
-      return [await check(await import("tokenwise"), true), await check(await import("tokenwise/chain"), false)].join("");
+      return [await check(await import("tokenwise"), true), await check(await import("tokenwise/chain"), false)].join(
+        "",
+      );
     });
     assert.equal(wrong, "");
   } finally {
