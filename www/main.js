@@ -1,6 +1,6 @@
 // Starts the page: language and theme first, so that even a failure can be read; then the library; then the pages.
 
-import { loadLibrary } from "./engine.js";
+import { loadLibrary, loadStart } from "./engine.js";
 import { addTexts, catalogues, currentLanguage, setLanguage, t } from "./i18n/index.js";
 import { pages } from "./pages.js";
 import { byId, html } from "./parts/dom.js";
@@ -28,7 +28,7 @@ function setUpTools(redraw) {
     toggleTheme();
     drawTools();
   });
-  // the fragment is the state's place: jumping must not take it
+  // the fragment holds the state: a jump must not overwrite it
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
     byId("main").focus();
@@ -39,7 +39,10 @@ function drawTools() {
   for (const element of document.querySelectorAll("[data-i18n]")) {
     element.textContent = t(/** @type {HTMLElement} */ (element).dataset.i18n ?? "");
   }
-  for (const [id, keys] of [["undo", "Control+Z"], ["redo", "Control+Shift+Z"]]) {
+  for (const [id, keys] of [
+    ["undo", "Control+Z"],
+    ["redo", "Control+Shift+Z"],
+  ]) {
     byId(id).textContent = t(`tool.${id}`);
     byId(id).setAttribute("aria-keyshortcuts", keys);
     byId(id).title = keys.replace("Control", "Ctrl");
@@ -54,8 +57,10 @@ function drawTools() {
 /** @param {unknown} error */
 function fail(error) {
   const reason = error instanceof Error ? error.message : String(error);
-  // the reader's language may be the wrong guess, so a failure speaks both
-  const texts = Object.entries(catalogues).map(([language, texts]) => html("p", { lang: language }, texts["page.failed"].replace("{reason}", reason)));
+  // the language may be guessed wrong, so a failure is shown in both
+  const texts = Object.entries(catalogues).map(([language, texts]) =>
+    html("p", { lang: language }, texts["page.failed"].replace("{reason}", reason)),
+  );
   const status = byId("status");
   const alert = html("div", { class: "status failed", role: "alert", id: "status" }, ...texts);
   status.replaceWith(alert);
@@ -66,8 +71,9 @@ function fail(error) {
 /**
  * Everything that the shell's state reaches: the address, the share panel, the messages.
  * @param {import("./engine.js").Library} library
+ * @param {() => Promise<void>} [complete]
  */
-function connect(library) {
+function connect(library, complete) {
   /** @param {Found} found */
   const follow = async (found) => {
     if (!found) return;
@@ -77,14 +83,18 @@ function connect(library) {
     if (refused.length > 0) showNotice("share.problem.partly", refused);
   };
   const address = new Address(follow);
-  const shell = new Shell(library, {
-    changed: (snapshot) => {
-      address.changed(snapshot);
-      panel.redraw();
-      if (embedded) drawWayOut(shell);
+  const shell = new Shell(
+    library,
+    {
+      changed: (snapshot) => {
+        address.changed(snapshot);
+        panel.redraw();
+        if (embedded) drawWayOut(shell);
+      },
+      failed: (id) => showNotice("share.problem.draw", [id]),
     },
-    failed: (id) => showNotice("share.problem.draw", [id]),
-  });
+    complete,
+  );
   const panel = new SharePanel(shell, follow);
   return { shell, address };
 }
@@ -118,7 +128,8 @@ async function start() {
   document.documentElement.classList.toggle("embedded", embedded);
   // asked for at once, so that page, texts and library come side by side
   const first = pages.find(({ id }) => id === (query.get("page") ?? pages[0].id));
-  const library = loadLibrary();
+  /** @type {Promise<{ library: import("./engine.js").Library, build: string, complete?: () => Promise<void> }>} */
+  const library = first?.start ? loadStart() : loadLibrary();
   for (const coming of [library, first?.load()]) coming?.catch(() => {});
   await setLanguage(query.get("lang") ?? remembered("language") ?? (navigator.language.startsWith("zh") ? "zh" : "en"));
   await addTexts(["share"]);
@@ -126,7 +137,8 @@ async function start() {
   let connected = null;
   let build = "";
   const drawFoot = () => {
-    if (build !== "" && !embedded) byId("foot").replaceChildren(html("p", {}, t("page.foot", { build: t(`page.build.${build}`) })));
+    if (build !== "" && !embedded)
+      byId("foot").replaceChildren(html("p", {}, t("page.foot", { build: t(`page.build.${build}`) })));
   };
   const redraw = () => {
     drawTools();
@@ -142,7 +154,7 @@ async function start() {
     const found = await fromAddress();
     const loaded = await library;
     build = loaded.build;
-    connected = connect(loaded.library);
+    connected = connect(loaded.library, loaded.complete);
     await begin(connected.shell, found);
     drawFoot();
     performance.mark("interactive");

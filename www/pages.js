@@ -4,7 +4,8 @@
  * @typedef {object} Page
  * @property {string[]} texts the areas of the catalogues it uses
  * @property {string[]} [styles] the style sheets it needs beside those of every page
- * @property {() => any} initial the state it opens with: plain JSON data (numbers may also be NaN, ±Infinity, −0), never changed in place
+ * @property {() => any} initial the state it opens with: plain JSON data (numbers may also be NaN, ±Infinity, −0),
+ *   never changed in place
  * @property {(data: unknown) => any} read a state that came from outside, checked and completed; null if it is none
  * @property {(container: HTMLElement, context: Context) => View} mount builds the view, once
  */
@@ -13,14 +14,15 @@
  * @typedef {object} Context what the shell gives a page
  * @property {import("./engine.js").Library} library the WebAssembly module
  * @property {() => any} state the page's present state
- * @property {(next: any, continued?: boolean) => void} change takes a new state, as one step of undo (`continued`: as a part of the
- *   step before), and draws it
+ * @property {(next: any, continued?: boolean) => void} change takes a new state, as one step of undo (`continued`: as a
+ *   part of the step before), and draws it
  * @property {(page: string, state?: any) => Promise<void>} open goes to another page, there to a state if one is given
  */
 
 /**
  * @typedef {object} View
- * @property {(state: any, anew: boolean) => void} draw shows a state; `anew` when more than the state may have changed (the language)
+ * @property {(state: any, anew: boolean) => void} draw shows a state;
+ *   `anew` when more than the state may have changed (the language)
  * @property {(state: any) => Export[]} [exports] what can be copied or saved of this page
  */
 
@@ -33,15 +35,18 @@
  * @property {string} [file] the name of the file saved
  */
 
-/** @type {{ id: string, load: () => Promise<{ page: Page }> }[]} */
+/**
+ * `start`: needs a part of the library only.
+ * @type {{ id: string, start?: boolean, load: () => Promise<{ page: Page }> }[]}
+ */
 export const pages = [
-  { id: "chain", load: () => import("./chain/page.js") },
-  { id: "kl", load: () => import("./labs/kl.js") },
-  { id: "clip", load: () => import("./labs/clip.js") },
-  { id: "aggregate", load: () => import("./labs/aggregate.js") },
-  { id: "groups", load: () => import("./labs/groups.js") },
-  { id: "logits", load: () => import("./labs/logits.js") },
-  { id: "budget", load: () => import("./labs/budget.js") },
+  { id: "chain", start: true, load: () => import("./chain/page.js") },
+  { id: "kl", load: () => import("./labs/kl/page.js") },
+  { id: "clip", load: () => import("./labs/clip/page.js") },
+  { id: "aggregate", load: () => import("./labs/aggregate/page.js") },
+  { id: "groups", load: () => import("./labs/groups/page.js") },
+  { id: "logits", load: () => import("./labs/logits/page.js") },
+  { id: "budget", load: () => import("./labs/budget/page.js") },
   { id: "histories", load: () => import("./histories/page.js") },
   { id: "data", load: () => import("./data/page.js") },
 ];

@@ -1,5 +1,6 @@
-// What stands around the pages: tabs, undo and redo over all of them, one state that a link can carry.
+// The frame around the pages: tabs, undo and redo over all of them, one state that a link can carry.
 
+import { NotLoaded } from "./engine.js";
 import { addTexts, t } from "./i18n/index.js";
 import { pages } from "./pages.js";
 import { byId, html } from "./parts/dom.js";
@@ -30,10 +31,14 @@ export class Shell {
   /**
    * @param {import("./engine.js").Library} library
    * @param {Observer} [observer]
+   * @param {() => Promise<void>} [complete] loads the rest of the library, where only a part is there
    */
-  constructor(library, observer = {}) {
+  constructor(library, observer = {}, complete = async () => {}) {
     this.library = library;
     this.observer = observer;
+    this.complete = complete;
+    /** the drawing that waits for the rest of the library */
+    this.later = Promise.resolve();
     /** @type {History<Snapshot>} */
     this.history = new History({ page: pages[0].id, states: {} });
     /** @type {Map<string, Mounted>} */
@@ -51,7 +56,8 @@ export class Shell {
   }
 
   /**
-   * The same with the state of the page in front even where it is as it opens: a link keeps its numbers when examples change.
+   * The same with the state of the page in front even where it is as it opens:
+   * a link keeps its numbers when examples change.
    * @returns {Snapshot}
    */
   get whole() {
@@ -104,11 +110,13 @@ export class Shell {
     wear(mounted?.page.styles ?? []);
     if (state !== undefined) this.history.push({ page: id, states: { ...this.history.present.states, [id]: state } });
     else if (this.history.present.page !== id) this.history.turn({ ...this.history.present, page: id });
-    for (const element of byId("content").children) /** @type {HTMLElement} */ (element).hidden = element.id !== `page-${id}`;
+    for (const element of byId("content").children)
+      /** @type {HTMLElement} */ (element).hidden = element.id !== `page-${id}`;
     byId("status").hidden = true;
     byId("content").hidden = false;
     if (mounted) this.draw(id, true);
     this.settled();
+    await this.later;
     byId("main").setAttribute("aria-busy", "false");
     // what had the focus may have gone with the page before
     if (document.activeElement === document.body && mine > 1) byId("main").focus();
@@ -126,7 +134,7 @@ export class Shell {
     document.getElementById(`page-${id}`)?.remove();
     const element = html("div", { class: "page", id: `page-${id}` });
     try {
-      const { page } = await entry.load();
+      const [{ page }] = await Promise.all([entry.load(), entry.start ? undefined : this.complete()]);
       await Promise.all([addTexts(page.texts), ...(page.styles ?? []).map(addStyle)]);
       const again = this.mounted.get(id);
       if (again) return again;
@@ -141,6 +149,10 @@ export class Shell {
       this.mounted.set(id, mounted);
       return mounted;
     } catch (error) {
+      if (error instanceof NotLoaded) {
+        await this.complete();
+        return this.mount(id);
+      }
       const reason = error instanceof Error ? error.message : String(error);
       element.replaceChildren(html("p", { class: "status failed", role: "alert" }, t("page.pageFailed", { reason })));
       byId("content").append(element);
@@ -150,7 +162,8 @@ export class Shell {
   }
 
   /**
-   * A state that its own page cannot draw is worth less than the page: the one before it is shown, or else how the page opens.
+   * If a page cannot draw a state, the previous one is shown,
+   * or else how the page opens.
    * @param {string} id
    * @param {boolean} anew
    */
@@ -160,6 +173,10 @@ export class Shell {
     try {
       mounted.view.draw(this.stateOf(id), anew);
     } catch (error) {
+      if (error instanceof NotLoaded) {
+        this.later = this.drawLater(id);
+        return;
+      }
       console.error(error);
       const { page, states: all } = this.history.present;
       const { [id]: bad, ...states } = all;
@@ -170,6 +187,17 @@ export class Shell {
       this.observer.failed?.(id);
       this.draw(id, true);
     }
+  }
+
+  /**
+   * Draws a page when the rest of the library is there; until then it shows what it did.
+   * @param {string} id
+   */
+  async drawLater(id) {
+    byId("main").setAttribute("aria-busy", "true");
+    await this.complete();
+    this.draw(id, true);
+    byId("main").setAttribute("aria-busy", "false");
   }
 
   /**
@@ -197,7 +225,7 @@ export class Shell {
     }
   }
 
-  /** Everything anew, in another language. */
+  /** Draws everything in another language. */
   redraw() {
     this.draw(this.history.present.page, true);
     this.settled();
@@ -205,9 +233,12 @@ export class Shell {
 
   /** What the header shows of the present. */
   settled() {
-    for (const [id, steps] of /** @type {const} */ ([["undo", this.history.past], ["redo", this.history.future]])) {
+    for (const [id, steps] of /** @type {const} */ ([
+      ["undo", this.history.past],
+      ["redo", this.history.future],
+    ])) {
       const button = /** @type {HTMLButtonElement} */ (byId(id));
-      // a button that goes out under the finger would take the focus with it
+      // a button that is disabled while focused would lose the focus
       if (steps.length === 0 && document.activeElement === button) byId("main").focus({ preventScroll: true });
       button.disabled = steps.length === 0;
     }
@@ -219,7 +250,16 @@ export class Shell {
     const tabs = byId("tabs");
     tabs.setAttribute("aria-label", t("tab.label"));
     if (tabs.childElementCount === 0) {
-      tabs.append(...pages.map(({ id }) => html("a", { class: "tab", id: `tab-${id}`, href: `?page=${id}`, onclick: (/** @type {MouseEvent} */ event) => this.follow(event, id) })));
+      tabs.append(
+        ...pages.map(({ id }) =>
+          html("a", {
+            class: "tab",
+            id: `tab-${id}`,
+            href: `?page=${id}`,
+            onclick: (/** @type {MouseEvent} */ event) => this.follow(event, id),
+          }),
+        ),
+      );
     }
     for (const { id } of pages) {
       const tab = byId(`tab-${id}`);
@@ -233,7 +273,7 @@ export class Shell {
   }
 
   /**
-   * A tab is a link, so that it can be opened beside; a plain click stays on the page and keeps everything.
+   * A tab is a link, so that it can be opened beside; a plain click stays on the page and keeps its state.
    * @param {MouseEvent} event
    * @param {string} id
    */

@@ -1,38 +1,39 @@
 // The chain on the page: one state, its numbers, and the parts that draw them.
 
-import { compute } from "./compute.js";
-import { Controls } from "./controls.js";
-import { ancestors, dependents } from "./dependents.js";
-import { differencesOf, otherwise } from "./differences.js";
-import { drawDifferences } from "./differences-view.js";
-import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edits.js";
+import { NotLoaded } from "../engine.js";
+import { compute } from "./compute/compute.js";
+import { Controls } from "./edit/controls.js";
+import { ancestors, dependents } from "./explain/dependents.js";
+import { differencesOf, otherwise } from "./compare/differences.js";
+import { drawDifferences } from "./compare/view.js";
+import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edit/edits.js";
 import { copyNumber } from "../parts/copy.js";
 import { chainExports } from "./exports/index.js";
-import { ChainGrid } from "./grid.js";
-import { examples, findPreset } from "./presets.js";
-import { changes, firstPlace, isShown } from "./places.js";
-import { Reading } from "./reading.js";
+import { ChainGrid } from "./grid/grid.js";
+import { examples, findPreset } from "./examples/presets.js";
+import { changes, firstPlace, isShown } from "./grid/places.js";
+import { Reading } from "./explain/reading.js";
 import { readState } from "./state.js";
-import { drawIntro, drawStory } from "./story.js";
+import { drawIntro, drawStory } from "./examples/story.js";
 import { refusalText } from "../parts/refusals.js";
-import { drawSummary } from "./summary.js";
-import { tableOf } from "./table.js";
-import { reshaped, Toolbar } from "./toolbar.js";
-import { TourStrip } from "./tour-strip.js";
-import { findTour, stateAt, tourOf } from "./tours.js";
-import { readCell, storedAt } from "./typing.js";
+import { drawSummary } from "./explain/summary.js";
+import { tableOf } from "./grid/table.js";
+import { reshaped, Toolbar } from "./edit/toolbar.js";
+import { TourStrip } from "./tours/strip.js";
+import { findTour, stateAt, tourOf } from "./tours/tours.js";
+import { readCell, storedAt } from "./edit/typing.js";
 import { byId, html } from "../parts/dom.js";
 import { full } from "../parts/format.js";
 import { idOf } from "../parts/grid.js";
 import { t } from "../i18n/index.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./edits.js").Place} Place */
+/** @typedef {import("./edit/edits.js").Place} Place */
 
-/** So many sequences are open at first. */
+/** At most this many sequences are expanded at first. */
 const OPEN = 2;
 
-/** What the library says of a number it cannot work with; the edit is then not taken. */
+/** The errors of the library about a number it cannot work with; the edit is then refused. */
 const REFUSING = ["config", "entry", "type", "choice"];
 
 /** @returns {State} */
@@ -67,19 +68,24 @@ class ChainView {
       html("section", { class: "shape", id: "shape" }),
       html("section", { class: "summary", id: "summary" }),
       html("section", { class: "differences", id: "differences" }),
-      html("div", { class: "reading", id: "reading" }, html("section", { class: "explain", id: "explain" }), html("section", { class: "chart", id: "chart" })),
+      html(
+        "div",
+        { class: "reading", id: "reading" },
+        html("section", { class: "explain", id: "explain" }),
+        html("section", { class: "chart", id: "chart" }),
+      ),
       html("section", { class: "comparison", id: "comparison" }),
     );
     /** @type {State} what is on the screen: the present, or a number still being typed */
     this.shown = context.state();
     this.result = compute(this.library, this.shown);
-    /** the numbers of the present, while others are only tried */
+    /** the current numbers, while others are tried */
     this.settled = this.result;
     /** @type {Place} */
     this.place = tourOf(this.shown)?.place ?? firstPlace(this.shown);
     /** @type {Set<number>} sequences folded or unfolded by hand */
     this.folded = new Set();
-    /** @type {import("./differences.js").Difference[]} */
+    /** @type {import("./compare/differences.js").Difference[]} */
     this.differences = [];
     this.waiting = 0;
     this.grid = new ChainGrid(byId("chain"), {
@@ -88,19 +94,33 @@ class ChainView {
       commit: (place, text) => this.commit(place, text),
       preview: (place, text) => this.preview(place, text),
       cancel: () => this.show(this.present),
-      copy: (place) => copyNumber(place.row === "token" ? this.shown.sequences[place.sequence].tokens[place.index] : full(this.result.rows[place.row]?.[place.sequence]?.[place.index] ?? NaN)),
+      copy: (place) =>
+        copyNumber(
+          place.row === "token"
+            ? this.shown.sequences[place.sequence].tokens[place.index]
+            : full(this.result.rows[place.row]?.[place.sequence]?.[place.index] ?? NaN),
+        ),
       shape: (command) => this.reshape(command),
     });
     this.reading = new Reading(byId("explain"), byId("chart"), this.library, (id) => this.follow(id));
-    this.toolbar = new Toolbar(byId("shape"), (command) => this.reshape(command), (group) => this.keep(withGroup(this.present, this.place.sequence, group)));
-    this.strip = new TourStrip(byId("tour"), { go: (step) => this.tell(step), end: () => this.keep({ ...this.present, tour: null }), left: () => this.grid.focus(this.place) });
+    this.toolbar = new Toolbar(
+      byId("shape"),
+      (command) => this.reshape(command),
+      (group) => this.keep(withGroup(this.present, this.place.sequence, group)),
+    );
+    this.strip = new TourStrip(byId("tour"), {
+      go: (step) => this.tell(step),
+      end: () => this.keep({ ...this.present, tour: null }),
+      left: () => this.grid.focus(this.place),
+    });
     this.controls = new Controls(byId("controls"), {
       load: (id) => this.load(findPreset(id)?.state ?? this.present),
-      start: (id) => this.load(stateAt(/** @type {import("./tours.js").Tour} */ (findTour(id)), 0)),
+      start: (id) => this.load(stateAt(/** @type {import("./tours/tours.js").Tour} */ (findTour(id)), 0)),
       profile: (profile) => this.keep(withProfile(this.present, profile)),
       against: (against) => this.keep({ ...this.present, against }),
       choose: (choices) => this.keep(withChoices(this.present, choices)),
-      set: (name, value, continued) => this.attempt(withParameters(this.present, { [name]: value }), this.present.parameters[name], continued),
+      set: (name, value, continued) =>
+        this.attempt(withParameters(this.present, { [name]: value }), this.present.parameters[name], continued),
       look: (name) => this.mark(name),
     });
     container.addEventListener("keydown", (event) => this.strip.key(event, this.present));
@@ -125,10 +145,12 @@ class ChainView {
     if (anew) this.drawAll();
   }
 
-  /** Everything anew: at the start, for another example, in another language. */
+  /** Draws everything: at the start, for another example, in another language. */
   drawAll() {
     drawIntro(byId("intro"), this.shown);
-    drawStory(byId("comparison"), this.library, this.shown, (state) => this.keep({ ...state, tour: this.present.tour }));
+    drawStory(byId("comparison"), this.library, this.shown, (state) =>
+      this.keep({ ...state, tour: this.present.tour }),
+    );
     if (!isShown(this.shown, this.place)) this.place = firstPlace(this.shown);
     this.drawNumbers();
     this.grid.setPlace(this.place);
@@ -146,7 +168,7 @@ class ChainView {
     this.drawDifferences();
   }
 
-  /** The causes take as many runs as there are conventions: they follow the numbers, in a moment of their own. */
+  /** Finding the causes takes one run per convention, so it follows after the numbers have been drawn. */
   drawDifferences() {
     if (!this.shown.against) this.differences = [];
     clearTimeout(this.waiting);
@@ -201,7 +223,7 @@ class ChainView {
     this.grid.focus(place);
   }
 
-  /** @param {import("./toolbar.js").Command} command */
+  /** @param {import("./edit/toolbar.js").Command} command */
   reshape(command) {
     const { state, place } = reshaped(this.present, this.place, command, t("shape.newToken"));
     if (state === this.present) return;
@@ -230,7 +252,7 @@ class ChainView {
     const read = readCell(this.present, place, text, this.settled.rows[place.row]?.[place.sequence]?.[place.index]);
     if ("problem" in read) return read.problem;
     const now = this.settled.rows[place.row]?.[place.sequence]?.[place.index];
-    // opening a cell and leaving it as it was is no edit
+    // opening a cell and leaving it unchanged is not an edit
     if (Object.is(storedAt(this.present, place) ?? now, storedAt(read.state, place))) {
       this.show(this.present);
       return null;
@@ -256,10 +278,25 @@ class ChainView {
    */
   attempt(next, old, continued) {
     const known = new Set(this.settled.refusals.map(({ step, code }) => `${step}.${code}`));
-    const refusal = compute(this.library, next).refusals.find(({ step, code }) => REFUSING.includes(code) && !known.has(`${step}.${code}`));
+    const refusal = this.refusalsOf(next).find(
+      ({ step, code }) => REFUSING.includes(code) && !known.has(`${step}.${code}`),
+    );
     if (refusal) return t("bad.refused", { reason: refusalText(refusal), old: full(old) });
     this.keep(next, continued);
     return null;
+  }
+
+  /**
+   * @param {State} state
+   * @returns {import("./compute/compute.js").Result["refusals"]} none while the formulas it needs are being loaded
+   */
+  refusalsOf(state) {
+    try {
+      return compute(this.library, state).refusals;
+    } catch (error) {
+      if (error instanceof NotLoaded) return [];
+      throw error;
+    }
   }
 
   /**
@@ -273,8 +310,8 @@ class ChainView {
   /** @param {State} next */
   show(next) {
     const { result: before, settled, shown } = this;
-    this.shown = next;
     this.result = compute(this.library, next);
+    this.shown = next;
     if (next === this.present) this.settled = this.result;
     const told = next.tour && (next.tour.id !== shown.tour?.id || next.tour.step !== shown.tour?.step);
     if (told) this.place = tourOf(next)?.place ?? this.place;

@@ -1,11 +1,11 @@
 // The rows of the chain, in the order in which a value travels, and what each cell is computed from.
-// This is the page's only knowledge of how formulas hang together; the numbers come from the library.
+// This is all the page knows about how formulas depend on each other; the numbers come from the library.
 
-import { criticEstimators, groupEstimators, shareEstimators } from "./estimators.js";
+import { criticEstimators, groupEstimators, shareEstimators } from "./compute/estimators.js";
 import { isKept, nextKept } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./conventions.js").Settings} Settings */
+/** @typedef {import("./compute/conventions.js").Settings} Settings */
 
 /**
  * @typedef {object} Where a cell to be explained
@@ -19,12 +19,13 @@ import { isKept, nextKept } from "./state.js";
  * @typedef {object} Row
  * @property {string} key
  * @property {"reward" | "advantage" | "loss" | "metric"} stage
- * @property {"action" | "state" | "sequence"} align what its numbers belong to: a token, the state before it, or the whole sequence
+ * @property {"action" | "state" | "sequence"} align what its numbers belong to: a token, the state before it,
+ *   or the whole sequence
  * @property {boolean} [signed] a result whose sign means something
  * @property {(state: State) => "mask" | "input" | "result"} kind
  * @property {(state: State) => boolean} [shown]
- * @property {(where: Where) => string[]} sources ids of cells (`value.0.3`: row, sequence, index), of numbers over many cells (`total.mean`), of
- *   parameters (`gamma`)
+ * @property {(where: Where) => string[]} sources ids of cells (`value.0.3`: row, sequence, index), of numbers over many
+ *   cells (`total.mean`), of parameters (`gamma`)
  */
 
 const mask = () => /** @type {const} */ ("mask");
@@ -89,7 +90,12 @@ const nextValue = ({ state, s, i }) => `value.${s}.${nextKept(state.sequences[s]
 const advantageSources = {
   given: nothing,
   gae: (w) => [
-    `delta.${w.s}.${w.i}`, "gamma", "lambda", ...later(w, "advantage"), ...(stepsOnDropped(w) ? [nextValue(w)] : []), ...masksUpToNext(w),
+    `delta.${w.s}.${w.i}`,
+    "gamma",
+    "lambda",
+    ...later(w, "advantage"),
+    ...(stepsOnDropped(w) ? [nextValue(w)] : []),
+    ...masksUpToNext(w),
   ],
   "monte-carlo": ({ s, i }) => [`discountedReturn.${s}.${i}`, `value.${s}.${i}`],
   "reinforce-plus-plus": ({ s, i }) => [`discountedReturn.${s}.${i}`],
@@ -105,7 +111,8 @@ function lossSources({ state, settings, s, i }) {
   const relative = settings.cispo.kind === "relative";
   if (loss === "reinforce") return [advantage, `logProb.${s}.${i}`];
   if (loss === "surrogate") return [`ratio.${s}.${i}`, advantage];
-  if (loss === "cispo") return [`ratio.${s}.${i}`, advantage, `logProb.${s}.${i}`, ...(relative ? ["clipLow", "clipHigh"] : [])];
+  if (loss === "cispo")
+    return [`ratio.${s}.${i}`, advantage, `logProb.${s}.${i}`, ...(relative ? ["clipLow", "clipHigh"] : [])];
   const dual = loss === "ppo" && settings.dual !== "off" && state.choices.dual !== "profile" ? ["dualClip"] : [];
   return [`${loss === "gspo" ? "sequenceRatio" : "ratio"}.${s}.${i}`, advantage, "clipLow", "clipHigh", ...dual];
 }
@@ -115,22 +122,49 @@ function gradientSources(where) {
   const { state, settings, s, i } = where;
   const kl = inLoss(state) && state.choices.kl !== "given" ? [`klGradient.${s}.${i}`] : [];
   if (state.choices.loss === "gspo" && settings.gspo.form === "sequence") return [`total.pull.${s}`, ...kl];
-  return [...lossSources(where).filter((id) => !(id.startsWith("logProb.") )), `tokenWeight.${s}.${i}`, ...kl];
+  return [...lossSources(where).filter((id) => !id.startsWith("logProb.")), `tokenWeight.${s}.${i}`, ...kl];
 }
 
 /** @type {Row[]} */
 export const rows = [
-  { key: "sequenceScore", stage: "reward", align: "sequence", signed: true, kind: result, shown: (s) => usesScore(s), sources: ({ s }) => [`total.rewards.${s}`] },
   {
-    key: "groupAdvantage", stage: "advantage", align: "sequence", signed: true, kind: result, shown: usesGroups,
-    sources: ({ state, s }) => [...groupOf(state, s).map((other) => `sequenceScore.${other}.0`), ...(state.choices.advantage === "opo" ? groupOf(state, s).map((other) => `total.kept.${other}`) : [])],
+    key: "sequenceScore",
+    stage: "reward",
+    align: "sequence",
+    signed: true,
+    kind: result,
+    shown: (s) => usesScore(s),
+    sources: ({ s }) => [`total.rewards.${s}`],
+  },
+  {
+    key: "groupAdvantage",
+    stage: "advantage",
+    align: "sequence",
+    signed: true,
+    kind: result,
+    shown: usesGroups,
+    sources: ({ state, s }) => [
+      ...groupOf(state, s).map((other) => `sequenceScore.${other}.0`),
+      ...(state.choices.advantage === "opo" ? groupOf(state, s).map((other) => `total.kept.${other}`) : []),
+    ],
   },
   { key: "mask", stage: "reward", align: "action", kind: mask, sources: nothing },
   { key: "score", stage: "reward", align: "action", kind: input, sources: nothing },
   { key: "oldLogProb", stage: "reward", align: "action", kind: input, sources: nothing },
-  { key: "refLogProb", stage: "reward", align: "action", kind: input, shown: (s) => usesKl(s) && s.choices.kl !== "given", sources: nothing },
   {
-    key: "kl", stage: "reward", align: "action", signed: true, shown: usesKl,
+    key: "refLogProb",
+    stage: "reward",
+    align: "action",
+    kind: input,
+    shown: (s) => usesKl(s) && s.choices.kl !== "given",
+    sources: nothing,
+  },
+  {
+    key: "kl",
+    stage: "reward",
+    align: "action",
+    signed: true,
+    shown: usesKl,
     kind: (s) => (s.choices.kl === "given" ? "input" : "result"),
     sources: ({ state, s, i }) => {
       if (state.choices.kl === "given") return [];
@@ -139,63 +173,160 @@ export const rows = [
     },
   },
   {
-    key: "reward", stage: "reward", align: "action", signed: true, kind: result,
-    sources: ({ state, s, i }) => (state.choices.placement === "reward" ? [`score.${s}.${i}`, "beta", `kl.${s}.${i}`] : [`score.${s}.${i}`]),
+    key: "reward",
+    stage: "reward",
+    align: "action",
+    signed: true,
+    kind: result,
+    sources: ({ state, s, i }) =>
+      state.choices.placement === "reward" ? [`score.${s}.${i}`, "beta", `kl.${s}.${i}`] : [`score.${s}.${i}`],
   },
-  { key: "attention", stage: "advantage", align: "action", kind: input, shown: (s) => s.choices.advantage === "attention", sources: nothing },
+  {
+    key: "attention",
+    stage: "advantage",
+    align: "action",
+    kind: input,
+    shown: (s) => s.choices.advantage === "attention",
+    sources: nothing,
+  },
   { key: "value", stage: "advantage", align: "state", kind: input, shown: usesReturns, sources: nothing },
   {
-    key: "delta", stage: "advantage", align: "action", signed: true, kind: result,
+    key: "delta",
+    stage: "advantage",
+    align: "action",
+    signed: true,
+    kind: result,
     shown: (s) => s.choices.advantage === "gae",
-    sources: (w) => [`reward.${w.s}.${w.i}`, "gamma", ...(stepsOnDropped(w) ? [] : [nextValue(w)]), `value.${w.s}.${w.i}`, ...masksUpToNext(w)],
+    sources: (w) => [
+      `reward.${w.s}.${w.i}`,
+      "gamma",
+      ...(stepsOnDropped(w) ? [] : [nextValue(w)]),
+      `value.${w.s}.${w.i}`,
+      ...masksUpToNext(w),
+    ],
   },
   {
-    key: "advantage", stage: "advantage", align: "action", signed: true,
+    key: "advantage",
+    stage: "advantage",
+    align: "action",
+    signed: true,
     kind: (s) => (s.choices.advantage === "given" ? "input" : "result"),
-    sources: (w) => (usesGroups(w.state) ? [`groupAdvantage.${w.s}.0`] : advantageSources[w.state.choices.advantage](w)),
+    sources: (w) =>
+      usesGroups(w.state) ? [`groupAdvantage.${w.s}.0`] : advantageSources[w.state.choices.advantage](w),
   },
   {
-    key: "return", stage: "advantage", align: "state", signed: true, kind: result, shown: usesCritic,
+    key: "return",
+    stage: "advantage",
+    align: "state",
+    signed: true,
+    kind: result,
+    shown: usesCritic,
     sources: ({ s, i }) => [`advantage.${s}.${i}`, `value.${s}.${i}`],
   },
   {
-    key: "discountedReturn", stage: "advantage", align: "state", signed: true, kind: result, shown: usesReturns,
+    key: "discountedReturn",
+    stage: "advantage",
+    align: "state",
+    signed: true,
+    kind: result,
+    shown: usesReturns,
     sources: (w) => {
       const next = later(w, "discountedReturn");
       return [`reward.${w.s}.${w.i}`, "gamma", ...(next.length > 0 ? next : [nextValue(w)]), ...masksUpToNext(w)];
     },
   },
   {
-    key: "whitened", stage: "advantage", align: "action", signed: true, kind: result, shown: (s) => s.choices.weight === "whitened" || !usesGroups(s),
+    key: "whitened",
+    stage: "advantage",
+    align: "action",
+    signed: true,
+    kind: result,
+    shown: (s) => s.choices.weight === "whitened" || !usesGroups(s),
     sources: ({ s, i }) => [`advantage.${s}.${i}`, "total.mean", "total.variance"],
   },
   {
-    key: "logProb", stage: "loss", align: "action", kind: input,
+    key: "logProb",
+    stage: "loss",
+    align: "action",
+    kind: input,
     sources: ({ state, s, i }) => (state.sequences[s].inputs.logProb[i] === null ? [`oldLogProb.${s}.${i}`] : []),
   },
-  { key: "ratio", stage: "loss", align: "action", kind: result, sources: ({ s, i }) => [`logProb.${s}.${i}`, `oldLogProb.${s}.${i}`] },
   {
-    key: "sequenceRatio", stage: "loss", align: "action", kind: result, shown: (s) => s.choices.loss === "gspo",
+    key: "ratio",
+    stage: "loss",
+    align: "action",
+    kind: result,
+    sources: ({ s, i }) => [`logProb.${s}.${i}`, `oldLogProb.${s}.${i}`],
+  },
+  {
+    key: "sequenceRatio",
+    stage: "loss",
+    align: "action",
+    kind: result,
+    shown: (s) => s.choices.loss === "gspo",
     sources: ({ s }) => [`total.ratio.${s}`],
   },
   { key: "lossTerm", stage: "loss", align: "action", signed: true, kind: result, sources: lossSources },
-  { key: "tokenWeight", stage: "loss", align: "action", kind: result, sources: ({ state, s }) => tokenWeightSources(state, s) },
-  { key: "klTerm", stage: "loss", align: "action", signed: true, kind: result, shown: inLoss, sources: ({ s, i }) => ["beta", `kl.${s}.${i}`] },
   {
-    key: "klGradient", stage: "loss", align: "action", signed: true, kind: result, shown: (s) => inLoss(s) && s.choices.kl !== "given",
+    key: "tokenWeight",
+    stage: "loss",
+    align: "action",
+    kind: result,
+    sources: ({ state, s }) => tokenWeightSources(state, s),
+  },
+  {
+    key: "klTerm",
+    stage: "loss",
+    align: "action",
+    signed: true,
+    kind: result,
+    shown: inLoss,
+    sources: ({ s, i }) => ["beta", `kl.${s}.${i}`],
+  },
+  {
+    key: "klGradient",
+    stage: "loss",
+    align: "action",
+    signed: true,
+    kind: result,
+    shown: (s) => inLoss(s) && s.choices.kl !== "given",
     sources: ({ state, s, i }) => [
-      `tokenWeight.${s}.${i}`, "beta", ...(state.choices.placement === "loss-weighted" ? [`kl.${s}.${i}`, `ratio.${s}.${i}`] : []), `logProb.${s}.${i}`,
+      `tokenWeight.${s}.${i}`,
+      "beta",
+      ...(state.choices.placement === "loss-weighted" ? [`kl.${s}.${i}`, `ratio.${s}.${i}`] : []),
+      `logProb.${s}.${i}`,
       `refLogProb.${s}.${i}`,
     ],
   },
   { key: "gradient", stage: "loss", align: "action", signed: true, kind: result, sources: gradientSources },
-  { key: "probability", stage: "metric", align: "action", kind: result, sources: ({ s, i }) => [`oldLogProb.${s}.${i}`] },
-  { key: "entropy", stage: "metric", align: "action", kind: result, sources: ({ s, i }) => [`probability.${s}.${i}`, `oldLogProb.${s}.${i}`] },
   {
-    key: "entropyWeight", stage: "metric", align: "action", kind: result,
+    key: "probability",
+    stage: "metric",
+    align: "action",
+    kind: result,
+    sources: ({ s, i }) => [`oldLogProb.${s}.${i}`],
+  },
+  {
+    key: "entropy",
+    stage: "metric",
+    align: "action",
+    kind: result,
+    sources: ({ s, i }) => [`probability.${s}.${i}`, `oldLogProb.${s}.${i}`],
+  },
+  {
+    key: "entropyWeight",
+    stage: "metric",
+    align: "action",
+    kind: result,
     sources: ({ state, s, i }) => [`probability.${s}.${i}`, `${weightRow(state)}.${s}.${i}`],
   },
-  { key: "weightedEntropy", stage: "metric", align: "action", kind: result, sources: ({ s, i }) => [`entropyWeight.${s}.${i}`, `entropy.${s}.${i}`] },
+  {
+    key: "weightedEntropy",
+    stage: "metric",
+    align: "action",
+    kind: result,
+    sources: ({ s, i }) => [`entropyWeight.${s}.${i}`, `entropy.${s}.${i}`],
+  },
 ];
 
 /** @type {Map<string, Row>} */
@@ -216,7 +347,8 @@ function tokenWeightSources(state, s) {
 const usesScore = (state) => usesGroups(state) || shareEstimators.includes(state.choices.advantage);
 
 /**
- * What a number over many cells is made of: `total.mean` over all kept tokens, `total.rewards.0` over those of a sequence.
+ * What a number over many cells is made of: `total.mean` over all kept tokens,
+ * `total.rewards.0` over those of a sequence.
  * @param {State} state
  * @param {Settings} settings
  * @param {string} id
@@ -234,7 +366,8 @@ export function totalSources(state, settings, id) {
     if (name === "mean" || name === "variance") return [...of("advantage"), ...masks];
     if (name === "attention") return [...of("attention"), ...masks];
     if (name === "ratio") return [...of("logProb"), ...of("oldLogProb"), ...masks];
-    if (name === "pull") return [...of("sequenceRatio"), ...of("tokenWeight"), ...of(weightRow(state)), "clipLow", "clipHigh", ...masks];
+    if (name === "pull")
+      return [...of("sequenceRatio"), ...of("tokenWeight"), ...of(weightRow(state)), "clipLow", "clipHigh", ...masks];
     if (name === "rewards" && settings.scoreSlots === "kept") return [...of("reward"), ...masks];
     if (name === "rewards") {
       const priced = state.choices.placement === "reward" ? [...slots.map((i) => `kl.${s}.${i}`), "beta"] : [];
@@ -249,14 +382,17 @@ export function totalSources(state, settings, id) {
  * @param {State} state
  * @param {number} s
  */
-export const groupOf = (state, s) => [...state.sequences.keys()].filter((other) => state.sequences[other].group === state.sequences[s].group);
+export const groupOf = (state, s) =>
+  [...state.sequences.keys()].filter((other) => state.sequences[other].group === state.sequences[s].group);
 
 /**
  * @param {State} state
  * @returns {Row[]}
  */
 export const visibleRows = (state) =>
-  rows.filter((row) => (row.shown?.(state) ?? true) && (!state.only || row.align === "sequence" || state.only.includes(row.key)));
+  rows.filter(
+    (row) => (row.shown?.(state) ?? true) && (!state.only || row.align === "sequence" || state.only.includes(row.key)),
+  );
 
 /**
  * The value row has one cell more than there are tokens: the state after the last one.
@@ -264,7 +400,8 @@ export const visibleRows = (state) =>
  * @param {State} state
  * @param {number} s
  */
-export const cellCount = (row, state, s) => (row.align === "sequence" ? 1 : state.sequences[s].tokens.length + (row.key === "value" ? 1 : 0));
+export const cellCount = (row, state, s) =>
+  row.align === "sequence" ? 1 : state.sequences[s].tokens.length + (row.key === "value" ? 1 : 0);
 
 /**
  * What a cell is computed from. A dropped slot is 0 whatever stands around it.

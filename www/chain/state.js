@@ -1,4 +1,5 @@
-// What the reader can change: sequences of tokens, parameters, choices. States are plain data, replaced, never changed in place.
+// What the user can change: sequences of tokens, parameters, choices. States are plain data, replaced,
+// never changed in place.
 
 /** @typedef {"gamma" | "lambda" | "beta" | "clipLow" | "clipHigh" | "dualClip" | "lastK" | "scale"} Parameter */
 /** @typedef {"score" | "oldLogProb" | "refLogProb" | "kl" | "attention" | "value" | "advantage"} InputRow */
@@ -9,17 +10,21 @@
  * @typedef {object} Choices
  * @property {"given" | "k1" | "k2" | "k3" | "abs"} kl where the KL row comes from
  * @property {"reward" | "loss" | "loss-weighted" | "off"} placement what the KL is a price of
- * @property {"gae" | "monte-carlo" | "given" | "uniform" | "last-k" | "attention" | "reinforce-plus-plus" | "grpo" | "dr-grpo" | "rloo" | "reinforce-baseline" | "opo" | "max-rl" | "best-of-group"} advantage
+ * @property {"gae" | "monte-carlo" | "given" | "uniform" | "last-k" | "attention" | "reinforce-plus-plus" | "grpo" |
+ *   "dr-grpo" | "rloo" | "reinforce-baseline" | "opo" | "max-rl" | "best-of-group"} advantage
  * @property {"profile" | "step-over" | "zero-step"} across what a dropped token between two kept ones is
  * @property {"profile" | "sample" | "population"} spread divisor n − 1 or n in deviations
  * @property {"whitened" | "raw"} weight which advantage the loss reads
  * @property {"ppo" | "gspo" | "cispo" | "surrogate" | "reinforce"} loss
  * @property {"profile" | "off" | "negative" | "both"} dual the second clip
- * @property {"token-mean" | "token-sum" | "seq-mean-token-sum" | "seq-mean-token-mean" | "seq-mean-token-sum-norm" | "token-sum-norm" | "prompt-mean"} aggregate
+ * @property {"token-mean" | "token-sum" | "seq-mean-token-sum" | "seq-mean-token-mean" | "seq-mean-token-sum-norm" |
+ *   "token-sum-norm" | "prompt-mean"} aggregate
  */
 
-/** @typedef {Record<InputRow, number[]> & { logProb: (number | null)[] }} Inputs `value` has one entry more: the state after the last
- *   token; `null` in `logProb` follows the old log-probability */
+/**
+ * @typedef {Record<InputRow, number[]> & { logProb: (number | null)[] }} Inputs `value` has one entry more: the state
+ *   after the last token; `null` in `logProb` follows the old log-probability
+ */
 
 /**
  * @typedef {object} Sequence one response
@@ -43,7 +48,16 @@
  */
 
 /** @type {Record<Parameter, number>} in the order in which they are shown */
-export const defaultParameters = { gamma: 1, lambda: 0.95, beta: 0.1, lastK: 2, clipLow: 0.2, clipHigh: 0.28, dualClip: 3, scale: 10 };
+export const defaultParameters = {
+  gamma: 1,
+  lambda: 0.95,
+  beta: 0.1,
+  lastK: 2,
+  clipLow: 0.2,
+  clipHigh: 0.28,
+  dualClip: 3,
+  scale: 10,
+};
 
 export const parameterNames = /** @type {Parameter[]} */ (Object.keys(defaultParameters));
 
@@ -52,20 +66,47 @@ export const choiceOptions = {
   kl: ["given", "k1", "k2", "k3", "abs"],
   placement: ["reward", "loss", "loss-weighted", "off"],
   advantage: [
-    "gae", "monte-carlo", "given", "uniform", "last-k", "attention", "reinforce-plus-plus", "grpo", "dr-grpo", "rloo", "reinforce-baseline",
-    "opo", "max-rl", "best-of-group",
+    "gae",
+    "monte-carlo",
+    "given",
+    "uniform",
+    "last-k",
+    "attention",
+    "reinforce-plus-plus",
+    "grpo",
+    "dr-grpo",
+    "rloo",
+    "reinforce-baseline",
+    "opo",
+    "max-rl",
+    "best-of-group",
   ],
   across: ["profile", "step-over", "zero-step"],
   spread: ["profile", "sample", "population"],
   weight: ["whitened", "raw"],
   loss: ["ppo", "gspo", "cispo", "surrogate", "reinforce"],
   dual: ["profile", "off", "negative", "both"],
-  aggregate: ["token-mean", "token-sum", "seq-mean-token-sum", "seq-mean-token-mean", "seq-mean-token-sum-norm", "token-sum-norm", "prompt-mean"],
+  aggregate: [
+    "token-mean",
+    "token-sum",
+    "seq-mean-token-sum",
+    "seq-mean-token-mean",
+    "seq-mean-token-sum-norm",
+    "token-sum-norm",
+    "prompt-mean",
+  ],
 };
 
 /** @type {Choices} */
 export const defaultChoices = {
-  kl: "given", placement: "reward", advantage: "gae", across: "profile", spread: "profile", weight: "whitened", loss: "ppo", dual: "profile",
+  kl: "given",
+  placement: "reward",
+  advantage: "gae",
+  across: "profile",
+  spread: "profile",
+  weight: "whitened",
+  loss: "ppo",
+  dual: "profile",
   aggregate: "token-mean",
 };
 
@@ -82,7 +123,8 @@ export const inputRows = ["score", "oldLogProb", "refLogProb", "kl", "attention"
 export const limits = { sequences: 64, tokens: 256, cells: 4096, text: 200, groups: 1000 };
 
 /**
- * A sequence with everything that is not said: zeros, tokens of the policy, a log-probability that follows the old one.
+ * A sequence with defaults for what is not given: zeros, tokens of the policy, a log-probability that follows the old
+ * one.
  * @param {{ tokens: string[] } & Partial<Omit<Sequence, "inputs">> & { inputs?: Partial<Inputs> }} given
  * @returns {Sequence}
  */
@@ -95,26 +137,37 @@ export function sequenceOf({ tokens, inputs = {}, ...rest }) {
     ...rest,
     tokens,
     inputs: {
-      score: zeros, oldLogProb: zeros, refLogProb: zeros, kl: zeros, attention: tokens.map(() => 1), value: [...zeros, 0], advantage: zeros,
-      logProb: tokens.map(() => null), ...inputs,
+      score: zeros,
+      oldLogProb: zeros,
+      refLogProb: zeros,
+      kl: zeros,
+      attention: tokens.map(() => 1),
+      value: [...zeros, 0],
+      advantage: zeros,
+      logProb: tokens.map(() => null),
+      ...inputs,
     },
   };
 }
 
 /**
- * A state of the chain made of sequences from elsewhere, such as a rollout file. What is left out of a sequence is 0 (log-probabilities under
- * training: the old ones; roles: policy); parameters and choices that are left out are the chain's own. Where log-probabilities of a reference
- * are given, KL is k1 unless a choice says otherwise.
- * @example context.open("chain", stateFromSequences([{ tokens: ["2", "！"], inputs: { score: [0, 1], oldLogProb: [-0.1, -0.2] } }]))
- * @param {({ tokens: string[] } & Partial<Omit<Sequence, "inputs">> & { inputs?: Partial<Inputs> })[]} sequences `inputs.value` may have one
- *   entry per token, or one more for the state after the last
- * @param {{ parameters?: Partial<State["parameters"]>, choices?: Partial<Choices>, profile?: ProfileName, only?: string[] | null }} [rest]
+ * A state of the chain made of sequences from elsewhere, such as a rollout file. What is left out of a sequence is 0
+ * (log-probabilities under training: the old ones; roles: policy); parameters and choices that are left out are the
+ * chain's own. Where log-probabilities of a reference are given, KL is k1 unless a choice says otherwise.
+ * @example
+ * const inputs = { score: [0, 1], oldLogProb: [-0.1, -0.2] };
+ * context.open("chain", stateFromSequences([{ tokens: ["2", "！"], inputs }]));
+ * @param {({ tokens: string[] } & Partial<Omit<Sequence, "inputs">> & { inputs?: Partial<Inputs> })[]} sequences
+ *   `inputs.value` may have one entry per token, or one more for the state after the last
+ * @param {{ parameters?: Partial<State["parameters"]>, choices?: Partial<Choices>, profile?: ProfileName,
+ *   only?: string[] | null }} [rest]
  * @returns {State | null} null where it is more than the page shows
  */
 export function stateFromSequences(sequences, rest = {}) {
   const completed = sequences.map((sequence) => {
     const value = sequence.inputs?.value;
-    const inputs = value && value.length === sequence.tokens.length ? { ...sequence.inputs, value: [...value, 0] } : sequence.inputs;
+    const inputs =
+      value && value.length === sequence.tokens.length ? { ...sequence.inputs, value: [...value, 0] } : sequence.inputs;
     return sequenceOf({ ...sequence, tokens: sequence.tokens.map((text) => text.slice(0, limits.text)), inputs });
   });
   const kl = sequences.some((sequence) => sequence.inputs?.refLogProb) ? { kl: "k1" } : {};
@@ -142,11 +195,20 @@ export function readState(data) {
   if (cells > limits.cells) return null;
   const numbers = isRecord(data.parameters) ? data.parameters : {};
   const chosen = isRecord(data.choices) ? data.choices : {};
-  const parameters = Object.fromEntries(parameterNames.map((name) => [name, typeof numbers[name] === "number" ? numbers[name] : defaultParameters[name]]));
-  const choices = Object.fromEntries(Object.entries(choiceOptions).map(([name, options]) => {
-    const value = chosen[name];
-    return [name, typeof value === "string" && options.includes(value) ? value : defaultChoices[/** @type {keyof Choices} */ (name)]];
-  }));
+  const parameters = Object.fromEntries(
+    parameterNames.map((name) => [name, typeof numbers[name] === "number" ? numbers[name] : defaultParameters[name]]),
+  );
+  const choices = Object.fromEntries(
+    Object.entries(choiceOptions).map(([name, options]) => {
+      const value = chosen[name];
+      return [
+        name,
+        typeof value === "string" && options.includes(value)
+          ? value
+          : defaultChoices[/** @type {keyof Choices} */ (name)],
+      ];
+    }),
+  );
   const { only, tour } = data;
   return {
     preset: shortText(data.preset) ?? "",
@@ -155,8 +217,14 @@ export function readState(data) {
     choices: /** @type {Choices} */ (/** @type {unknown} */ (choices)),
     profile: readProfile(data.profile) ?? "paper",
     against: readProfile(data.against),
-    only: Array.isArray(only) && only.length > 0 && only.length <= 64 && only.every((key) => shortText(key) !== null) ? only.map(String) : null,
-    tour: isRecord(tour) && shortText(tour.id) !== null && isCount(tour.step, 1000) ? { id: String(tour.id), step: Number(tour.step) } : null,
+    only:
+      Array.isArray(only) && only.length > 0 && only.length <= 64 && only.every((key) => shortText(key) !== null)
+        ? only.map(String)
+        : null,
+    tour:
+      isRecord(tour) && shortText(tour.id) !== null && isCount(tour.step, 1000)
+        ? { id: String(tour.id), step: Number(tour.step) }
+        : null,
   };
 }
 
@@ -167,7 +235,8 @@ export function readState(data) {
 function readSequence(data) {
   if (!isRecord(data) || !Array.isArray(data.tokens)) return null;
   const { tokens } = data;
-  if (tokens.length === 0 || tokens.length > limits.tokens || !tokens.every((text) => shortText(text) !== null)) return null;
+  if (tokens.length === 0 || tokens.length > limits.tokens || !tokens.every((text) => shortText(text) !== null))
+    return null;
   const given = isRecord(data.inputs) ? data.inputs : {};
   /** @type {Record<string, (number | null)[]>} */
   const inputs = {};
@@ -180,11 +249,15 @@ function readSequence(data) {
     inputs[row] = values.slice();
   }
   const kinds = data.roles ?? tokens.map(() => "policy");
-  if (!Array.isArray(kinds) || kinds.length !== tokens.length || !kinds.every((role) => roles.includes(role))) return null;
+  if (!Array.isArray(kinds) || kinds.length !== tokens.length || !kinds.every((role) => roles.includes(role)))
+    return null;
   const group = data.group ?? 0;
   if (!isCount(group, limits.groups)) return null;
   return sequenceOf({
-    tokens: tokens.map(String), roles: kinds.slice(), group: Number(group), prompt: shortText(data.prompt) ?? "",
+    tokens: tokens.map(String),
+    roles: kinds.slice(),
+    group: Number(group),
+    prompt: shortText(data.prompt) ?? "",
     inputs: /** @type {Partial<Inputs>} */ (inputs),
   });
 }

@@ -1,4 +1,4 @@
-// What a cell of the tables says and how it is coloured. Colour never says more than the number beside it.
+// What a cell of the tables says and how it is coloured. Colour never carries more than the number beside it.
 
 import { full, short } from "../parts/format.js";
 import { scaleOf } from "./quantities.js";
@@ -21,7 +21,11 @@ export function toneOf(quantity, value, scale) {
   return { tone: kind === "size" ? "size" : distance > 0 ? "plus" : "minus", strength };
 }
 
-/** The number as printed: with its sign where the sign is what the colour says. @param {string} quantity @param {number} value */
+/**
+ * The number as printed: with its sign where the sign is what the colour says.
+ * @param {string} quantity
+ * @param {number} value
+ */
 export const numberText = (quantity, value) => (scaleOf(quantity) === "sign" && value > 0 ? "+" : "") + short(value);
 
 /**
@@ -31,5 +35,7 @@ export const numberText = (quantity, value) => (scaleOf(quantity) === "sign" && 
  * @returns {Cell}
  */
 export const numberCell = (quantity, value, scale) => ({
-  text: numberText(quantity, value), title: full(value), ...(scale === null ? { tone: /** @type {Tone} */ (""), strength: 0 } : toneOf(quantity, value, scale)),
+  text: numberText(quantity, value),
+  title: full(value),
+  ...(scale === null ? { tone: /** @type {Tone} */ (""), strength: 0 } : toneOf(quantity, value, scale)),
 });

@@ -1,4 +1,5 @@
-// The page's side of the worker: requests as promises, progress, and a stop that always works because it ends the worker.
+// The page's side of the worker: requests as promises, progress,
+// and a stop that always works because it ends the worker.
 
 /** @typedef {{ code: string, values: Record<string, string | number>, place: import("./fault.js").Place }} FaultData */
 
@@ -11,12 +12,19 @@ export class Refused extends Error {
   }
 }
 
+/**
+ * @typedef {object} Waiting a request without an answer yet
+ * @property {(value: any) => void} resolve
+ * @property {(error: Refused) => void} reject
+ * @property {(progress: { stage: string, share: number }) => void} [progress]
+ */
+
 export class Client {
   constructor() {
     /** @type {Worker | null} */
     this.worker = null;
     this.next = 0;
-    /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Refused) => void, progress?: (progress: { stage: string, share: number }) => void }>} */
+    /** @type {Map<number, Waiting>} */
     this.open = new Map();
   }
 

@@ -1,5 +1,5 @@
-// The sequences of a file laid end to end, with every quantity; in the worker. Answers what the page asks: which rows, in which order,
-// which bars.
+// The sequences of a file laid end to end, with every quantity; in the worker. Answers what the page asks: which rows,
+// in which order, which bars.
 
 import { COLUMNS } from "./fields.js";
 import { QUANTITIES, quantities, scaleOf } from "./quantities.js";
@@ -19,63 +19,55 @@ export class Dataset {
   constructor(library, file) {
     this.library = library;
     this.file = file;
-    const { parts, tokens, sequences } = file;
-    this.tokens = tokens;
-    this.sequences = sequences;
-    const rows = parts.flatMap((part) => part.rows);
-    /** @type {Map<string, number>} */
-    const groups = new Map();
-    /** @type {Map<string, number>} */
-    const prompts = new Map();
-    /** @param {Map<string, number>} map @param {string | undefined} key */
-    const numbered = (map, key) => {
-      if (key === undefined) return NONE;
-      if (!map.has(key)) map.set(key, map.size);
-      return map.get(key) ?? NONE;
-    };
-    this.groupOf = (/** @type {string | undefined} */ key) => numbered(groups, key);
-    this.place = Uint32Array.from(rows, (row) => row.place);
-    this.step = Float64Array.from(rows, (row) => row.step ?? NaN);
-    this.score = Float64Array.from(rows, (row) => row.score ?? NaN);
-    this.scored = Uint8Array.from(rows, (row) => Number(row.score !== undefined));
-    this.firstUpdate = Uint8Array.from(rows, (row) => Number(row.firstUpdate));
-    this.group = Uint32Array.from(rows, (row) => this.groupOf(row.group));
-    this.prompt = Uint32Array.from(rows, (row) => numbered(prompts, row.prompt || undefined));
-    this.prompts = [...prompts.keys()];
-    this.groupNames = [...groups.keys()].map((key) => key.slice(1, 80));
-    this.offsets = new Uint32Array(sequences + 1);
-    this.keep = new Uint8Array(tokens);
-    this.sequence = new Uint32Array(tokens);
-    this.token = new Uint32Array(tokens);
-    /** @type {string[]} */
-    const texts = [];
-    let [slot, sequence] = [0, 0];
-    for (const part of parts) {
-      for (let row = 0; row < part.rows.length; row += 1) {
-        for (let i = part.offsets[row]; i < part.offsets[row + 1]; i += 1) {
-          this.keep[slot] = Number(part.keep[i]);
-          this.sequence[slot] = sequence;
-          this.token[slot] = i - part.offsets[row];
-          texts.push(part.texts[i] ?? "");
-          slot += 1;
-        }
-        sequence += 1;
-        this.offsets[sequence] = slot;
-      }
+    this.place = file.places;
+    this.step = file.steps;
+    this.score = file.scores;
+    this.scored = file.scored;
+    this.firstUpdate = file.firstUpdate;
+    this.group = file.group;
+    this.groupNames = file.groupNames;
+    this.prompt = file.prompt;
+    this.prompts = file.prompts;
+    this.offsets = file.offsets;
+    this.keep = file.keep;
+    // one long text and the end of each piece: transferring a hundred thousand small strings would be slow
+    this.text = file.text;
+    this.textEnds = file.textEnds;
+    this.tokens = this.keep.length;
+    this.sequences = this.place.length;
+    this.sequence = new Uint32Array(this.tokens);
+    this.token = new Uint32Array(this.tokens);
+    for (let sequence = 0; sequence < this.sequences; sequence += 1) {
+      const [from, to] = [this.offsets[sequence], this.offsets[sequence + 1]];
+      this.sequence.fill(sequence, from, to);
+      for (let slot = from; slot < to; slot += 1) this.token[slot] = slot - from;
     }
-    // one long text and where each piece ends: a hundred thousand small ones would take a while to hand over
-    this.textEnds = new Uint32Array(tokens);
-    let end = 0;
-    for (const [i, text] of texts.entries()) {
-      end += text.length;
-      this.textEnds[i] = end;
-    }
-    this.text = texts.join("");
     this.batch = library.Batch.packed(this.offsets, this.keep);
     /** @type {Record<string, Float64Array>} */
     this.columns = {};
     /** @type {Record<string, Float64Array>} of each sequence */
     this.means = {};
+  }
+
+  /** The sequences of one step. @param {number} index */
+  part(index) {
+    const { parts, columns } = this.file;
+    const [first, end] = [parts[index], parts[index + 1]];
+    const [from, to] = [this.offsets[first], this.offsets[end]];
+    /** @type {Record<string, Float64Array>} */
+    const present = {};
+    for (const [column, values] of Object.entries(columns)) if (to > from) present[column] = values.slice(from, to);
+    return {
+      from,
+      offsets: this.offsets.slice(first, end + 1).map((offset) => offset - from),
+      keep: this.keep.slice(from, to),
+      columns: present,
+      // undefined unless every sequence has one
+      scores: this.scored.subarray(first, end).every(Boolean) ? this.score.slice(first, end) : undefined,
+      groups: this.group.subarray(first, end).every((group) => group !== NONE)
+        ? this.group.slice(first, end)
+        : undefined,
+    };
   }
 
   /**
@@ -84,27 +76,28 @@ export class Dataset {
    * @param {(share: number) => void} progress
    */
   compute(settings, progress) {
-    const { parts } = this.file;
+    const parts = this.file.parts.length - 1;
     this.columns = {};
     /** @type {Map<string, { quantity: string, code: string, message: string }>} */
     const refused = new Map();
-    let at = 0;
-    for (const [index, part] of parts.entries()) {
-      const { columns, refusals } = quantities(this.library, part, settings, this.groupOf);
+    for (let index = 0; index < parts; index += 1) {
+      const part = this.part(index);
+      const { columns, refusals } = quantities(this.library, part, settings);
       for (const refusal of refusals) refused.set(refusal.quantity, refusal);
       for (const [key, values] of Object.entries(columns)) {
         this.columns[key] ??= new Float64Array(this.tokens).fill(NaN);
-        this.columns[key].set(values, at);
+        this.columns[key].set(values, part.from);
       }
-      at += part.keep.length;
-      progress((index + 1) / parts.length);
+      progress((index + 1) / parts);
     }
     this.refusals = [...refused.values()];
     this.means = {};
-    const kept = this.library.rowSumsF64(this.batch, Float64Array.from(this.keep));
+    const kept = this.library.sequenceSumsF64(this.batch, Float64Array.from(this.keep));
     for (const [key, values] of Object.entries(this.columns)) {
       // a sequence without a kept token has no mean
-      this.means[key] = this.library.rowMeansF64(this.batch, values).map((/** @type {number} */ mean, /** @type {number} */ i) => (kept[i] === 0 ? NaN : mean));
+      this.means[key] = this.library
+        .rowMeansF64(this.batch, values)
+        .map((/** @type {number} */ mean, /** @type {number} */ i) => (kept[i] === 0 ? NaN : mean));
     }
     return this.lint(settings);
   }
@@ -132,12 +125,52 @@ export class Dataset {
     const kept = this.keep.reduce((sum, keep) => sum + keep, 0);
     const steps = [...new Set(this.step)].filter((step) => !Number.isNaN(step)).sort((a, b) => a - b);
     const { kind, passedOver } = this.file;
-    const { tokens, sequences, place, step, score, scored, group, groupNames, prompt, prompts, offsets, keep, sequence, token, text, textEnds } = this;
+    const {
+      tokens,
+      sequences,
+      place,
+      step,
+      score,
+      scored,
+      group,
+      groupNames,
+      prompt,
+      prompts,
+      offsets,
+      keep,
+      sequence,
+      token,
+      text,
+      textEnds,
+    } = this;
     const fields = COLUMNS.filter((column) => this.columns[column]);
     const keys = QUANTITIES.filter((key) => this.columns[key]);
     return {
-      kind, passedOver, tokens, sequences, kept, steps, place, step, score, scored, group, groupNames, prompt, prompts, offsets, keep, sequence, token, text, textEnds,
-      fields, keys, columns: this.columns, means: this.means, refusals: this.refusals ?? [],
+      kind,
+      passedOver,
+      tokens,
+      sequences,
+      kept,
+      steps,
+      place,
+      step,
+      score,
+      scored,
+      group,
+      groupNames,
+      prompt,
+      prompts,
+      offsets,
+      keep,
+      sequence,
+      token,
+      text,
+      textEnds,
+      fields,
+      keys,
+      columns: this.columns,
+      means: this.means,
+      refusals: this.refusals ?? [],
     };
   }
 
@@ -150,7 +183,9 @@ export class Dataset {
   order(view, filter, sort) {
     const bySequence = view === "sequences";
     const passes = (/** @type {number} */ s) =>
-      (filter.sequence === null || s === filter.sequence) && (filter.step === null || this.step[s] === filter.step) && (filter.group === null || this.group[s] === filter.group);
+      (filter.sequence === null || s === filter.sequence) &&
+      (filter.step === null || this.step[s] === filter.step) &&
+      (filter.group === null || this.group[s] === filter.group);
     const count = bySequence ? this.sequences : this.tokens;
     const chosen = new Uint32Array(count);
     let length = 0;
@@ -179,11 +214,16 @@ export class Dataset {
    * @returns {ArrayLike<number> | undefined}
    */
   values(bySequence, key) {
-    const ofSequence = /** @type {Record<string, ArrayLike<number>>} */ ({ place: this.place, step: this.step, group: this.group, score: this.score });
+    const ofSequence = /** @type {Record<string, ArrayLike<number>>} */ ({
+      place: this.place,
+      step: this.step,
+      group: this.group,
+      score: this.score,
+    });
     if (bySequence) {
       if (key === "sequence") return Uint32Array.from(this.place, (_, i) => i);
       if (key === "length") return this.place.map((_, i) => this.offsets[i + 1] - this.offsets[i]);
-      if (key === "kept") return this.library.rowSumsF64(this.batch, Float64Array.from(this.keep));
+      if (key === "kept") return this.library.sequenceSumsF64(this.batch, Float64Array.from(this.keep));
       return ofSequence[key] ?? this.means[key];
     }
     if (key === "sequence") return this.sequence;
@@ -204,20 +244,27 @@ export class Dataset {
     const rows = this.order("tokens", { ...filter, kept: true }, { key: "sequence", descending: false });
     const finite = Float64Array.from(rows, (i) => values[i]).filter(Number.isFinite);
     const left = rows.length - finite.length;
-    if (finite.length === 0) return { count: 0, notFinite: left, x: [], y: [], domain: [0, 1], outside: 0, statistics: null, scale: 1 };
+    if (finite.length === 0)
+      return { count: 0, notFinite: left, x: [], y: [], domain: [0, 1], outside: 0, statistics: null, scale: 1 };
     const { library } = this;
     const batch = library.Batch.padded(1, finite.length, new Uint8Array(finite.length).fill(1));
-    const level = (/** @type {number} */ share) => library.quantileF64(batch, finite, share);
+    const level = (/** @type {number} */ share) => library.quantileF64(batch, finite, { level: share });
     const [low, q1, median, q99, high] = [0, 0.01, 0.5, 0.99, 1].map(level);
     const moments = library.momentsF64(batch, finite);
     const deviation = finite.length > 1 ? library.sqrtF64(library.momentsVariance(moments, { spread: "sample" })) : NaN;
     const centre = scaleOf(key) === "one" ? 1 : 0;
     const sizes = finite.map((x) => Math.abs(x - centre));
-    const scale = library.quantileF64(batch, sizes, 0.98) || 1;
+    const scale = library.quantileF64(batch, sizes, { level: 0.98 }) || 1;
     batch.free();
-    // a few far away would press the others into one bar
+    // a few outliers would squeeze the others into one bar
     const [from, to] = high - low > 20 * (q99 - q1) && q99 > q1 ? [q1, q99] : [low, high];
-    return { count: finite.length, notFinite: left, scale, statistics: { mean: moments.mean, deviation, low, median, high }, ...bars(finite, from, to) };
+    return {
+      count: finite.length,
+      notFinite: left,
+      scale,
+      statistics: { mean: moments.mean, deviation, low, median, high },
+      ...bars(finite, from, to),
+    };
   }
 }
 

@@ -6,9 +6,22 @@ import { textOf } from "./flow.js";
 /** @typedef {import("./types.js").Loaded} Loaded */
 
 /** Every digit, in the words of Python for what is not finite. @param {number} x */
-const digits = (x) => (Number.isNaN(x) ? "NaN" : x === Infinity ? "Infinity" : x === -Infinity ? "-Infinity" : Object.is(x, -0) ? "-0.0" : String(x));
+const digits = (x) =>
+  Number.isNaN(x)
+    ? "NaN"
+    : x === Infinity
+      ? "Infinity"
+      : x === -Infinity
+        ? "-Infinity"
+        : Object.is(x, -0)
+          ? "-0.0"
+          : String(x);
 
-/** A cell: quoted where needed; what a spreadsheet would run as a formula gets an apostrophe (a lone "=" or "-" is none). @param {string} text */
+/**
+ * A cell: quoted where needed; what a spreadsheet would run as a formula gets an apostrophe (a lone "=" or "-" is
+ * none).
+ * @param {string} text
+ */
 function quoted(text) {
   const safe = /^[=+\-@\t\r]../.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) || safe !== safe.trim() ? `"${safe.replaceAll('"', '""')}"` : safe;
@@ -27,10 +40,18 @@ export function toCsv(data, order, keys) {
     const slot = order[row];
     const sequence = data.sequence[slot];
     const step = data.step[sequence];
-    lines.push([
-      sequence + 1, data.token[slot] + 1, quoted(textOf(data, slot)), data.keep[slot], Number.isNaN(step) ? "" : step, quoted(data.groupNames[data.group[sequence]] ?? ""),
-      data.scored[sequence] === 1 ? digits(data.score[sequence]) : "", ...keys.map((key) => digits(data.columns[key][slot])),
-    ].join(","));
+    lines.push(
+      [
+        sequence + 1,
+        data.token[slot] + 1,
+        quoted(textOf(data, slot)),
+        data.keep[slot],
+        Number.isNaN(step) ? "" : step,
+        quoted(data.groupNames[data.group[sequence]] ?? ""),
+        data.scored[sequence] === 1 ? digits(data.score[sequence]) : "",
+        ...keys.map((key) => digits(data.columns[key][slot])),
+      ].join(","),
+    );
   }
   return `${lines.join("\n")}\n`;
 }
@@ -45,15 +66,21 @@ export function toJsonLines(data) {
     const [start, end] = [data.offsets[sequence], data.offsets[sequence + 1]];
     /** @type {string[]} */
     const parts = [];
-    const add = (/** @type {string} */ name, /** @type {string} */ text) => parts.push(`${JSON.stringify(name)}:${text}`);
+    const add = (/** @type {string} */ name, /** @type {string} */ text) =>
+      parts.push(`${JSON.stringify(name)}:${text}`);
     if (!Number.isNaN(data.step[sequence])) add("step", digits(data.step[sequence]));
     if (data.groupNames[data.group[sequence]] !== undefined) add("group", String(data.group[sequence]));
     if (data.scored[sequence] === 1) add("score", digits(data.score[sequence]));
     if (end > start) {
       const slots = Array.from({ length: end - start }, (_, i) => start + i);
       add("mask", `[${slots.map((slot) => data.keep[slot]).join(",")}]`);
-      if (data.textEnds[end - 1] > (start === 0 ? 0 : data.textEnds[start - 1])) add("token_strings", JSON.stringify(slots.map((slot) => textOf(data, slot))));
-      for (const key of data.keys) add(data.fields.includes(key) ? fileName(key) : `computed_${key}`, `[${slots.map((slot) => digits(data.columns[key][slot])).join(",")}]`);
+      if (data.textEnds[end - 1] > (start === 0 ? 0 : data.textEnds[start - 1]))
+        add("token_strings", JSON.stringify(slots.map((slot) => textOf(data, slot))));
+      for (const key of data.keys)
+        add(
+          data.fields.includes(key) ? fileName(key) : `computed_${key}`,
+          `[${slots.map((slot) => digits(data.columns[key][slot])).join(",")}]`,
+        );
     }
     lines.push(`{${parts.join(",")}}`);
   }

@@ -5,6 +5,7 @@
  * @property {number} [line]
  * @property {number} [column]
  * @property {number} [record]
+ * @property {number} [row]
  */
 
 export class Fault extends Error {
@@ -20,9 +21,3 @@ export class Fault extends Error {
     this.place = place;
   }
 }
-
-/**
- * What stands in a file, short enough for a message.
- * @param {string} text
- */
-export const excerpt = (text) => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

@@ -1,5 +1,5 @@
-// From what a state says of its data to the data itself: known already, or read by the worker. Ends the worker where that is the only way
-// to stop it, and then reads again.
+// From what a state says of its data to the data itself: known already, or read by the worker. Ends the worker where
+// that is the only way to stop it, and then reads again.
 
 import { Client } from "./client.js";
 import { contentOf } from "./state.js";
@@ -34,11 +34,15 @@ export class Loader {
   async load(name, data, scoreName, settings) {
     this.loads += 1;
     const key = String(this.loads);
-    // a new file is wanted more than the one before it
+    // a new file takes precedence over the previous one
     if (this.loading !== "") this.stop();
     this.loading = key;
     try {
-      const { content, ...told } = await this.client.ask("load", { key, name, data, scoreName, settings }, this.progress);
+      const { content, ...told } = await this.client.ask(
+        "load",
+        { key, name, data, scoreName, settings },
+        this.progress,
+      );
       return { loaded: { ...told, key, name, settings: JSON.stringify(settings) }, content };
     } finally {
       if (this.loading === key) {
@@ -60,7 +64,7 @@ export class Loader {
     }
   }
 
-  /** The worker ends, and takes its data along. */
+  /** Ends the worker, and with it its data. */
   stop() {
     this.loading = "";
     this.progress(null);
@@ -83,7 +87,7 @@ export class Loader {
    */
   async wanted(state) {
     if (!state.source) return null;
-    // a worker that broke took its data along
+    // a worker that failed has lost its data
     if (this.client.worker === null) this.cache.clear();
     const known = this.cache.get(dataKey(state));
     if (known) return known;

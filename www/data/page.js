@@ -1,4 +1,5 @@
-// The page for one's own data: reads files in a worker, shows their tokens as a table, a text, a histogram, and what the lint found.
+// The page for the user's own data: reads files in a worker, shows their tokens as a table, a text, a histogram,
+// and what the lint found.
 
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
@@ -44,8 +45,15 @@ class DataPage {
     this.turn = 0;
     this.allFindings = false;
 
-    this.intake = new Intake(container, { take: (name, data, others) => this.take(name, data, others), sample: () => this.take("sample.jsonl", "", 0), stop: () => this.stop() });
-    this.controls = new Controls({ get: () => context.state(), set: (next, continued) => context.change(next, continued) });
+    this.intake = new Intake(container, {
+      take: (name, data, others) => this.take(name, data, others),
+      sample: () => this.take("sample.jsonl", "", 0),
+      stop: () => this.stop(),
+    });
+    this.controls = new Controls({
+      get: () => context.state(),
+      set: (next, continued) => context.change(next, continued),
+    });
     this.intro = html("div", { class: "intro" });
     this.about = html("section", { class: "data-about", "aria-live": "polite" });
     this.lint = html("section", { class: "data-lint" });
@@ -57,11 +65,27 @@ class DataPage {
     this.figure.append(this.figureHead, this.figureNote);
     this.plot = new PlotView(this.figure);
     this.detail = html("section", { class: "data-detail", "aria-live": "polite", id: "data-detail" });
-    this.results = html("div", { class: "data-results", id: "data-results", hidden: true },
-      html("div", { class: "data-top" }, this.about, this.lint), this.controls.numbers, this.controls.shown,
-      html("div", { class: "data-main" }, html("div", { class: "data-left" }, this.tableArea, this.flow), this.detail, this.figure));
+    this.results = html(
+      "div",
+      { class: "data-results", id: "data-results", hidden: true },
+      html("div", { class: "data-top" }, this.about, this.lint),
+      this.controls.numbers,
+      this.controls.shown,
+      html(
+        "div",
+        { class: "data-main" },
+        html("div", { class: "data-left" }, this.tableArea, this.flow),
+        this.detail,
+        this.figure,
+      ),
+    );
     container.append(this.intro, this.intake.element, this.results);
     this.rows = new Rows(this.tableArea, { sort: (key) => this.sort(key), choose: (row) => this.chooseRow(row) });
+  }
+
+  /** @returns {State} */
+  get state() {
+    return this.context.state();
   }
 
   /**
@@ -76,17 +100,24 @@ class DataPage {
       this.intake.say([{ text: () => t("data.nothing"), bad: true }]);
       return;
     }
-    const state = /** @type {State} */ (this.context.state());
+    const state = this.state;
     try {
       const { loaded, content } = await this.loader.load(name, data, "", state.settings);
-      const now = /** @type {State} */ (this.context.state());
+      const now = this.state;
       const source = sample ? /** @type {const} */ ({ kind: "sample" }) : sourceOf(name, data, content ?? undefined);
-      const next = { ...initial(), settings: now.settings, source, view: loaded.tokens === 0 ? /** @type {const} */ ("sequences") : now.view };
+      const next = {
+        ...initial(),
+        settings: now.settings,
+        source,
+        view: loaded.tokens === 0 ? /** @type {const} */ ("sequences") : now.view,
+      };
       this.loader.remember(next, loaded);
       this.allFindings = false;
       this.intake.say([
         ...(others > 0 ? [{ text: () => t("data.onlyFirst", { name }), bad: false }] : []),
-        ...(source.kind === "memory" ? [{ text: () => t("data.notInLink", { name: name || t("data.pasted") }), bad: false }] : []),
+        ...(source.kind === "memory"
+          ? [{ text: () => t("data.notInLink", { name: name || t("data.pasted") }), bad: false }]
+          : []),
       ]);
       this.context.change(next);
     } catch (error) {
@@ -98,7 +129,7 @@ class DataPage {
   failed(name, error) {
     if (!(error instanceof Refused)) throw error;
     const { code } = error.fault;
-    // by the reader, who was told, or for the sake of another file
+    // by the user, who was told, or because of another file
     if (code === "stopped") return;
     this.intake.say([{ text: () => faultText(name, error.fault), bad: true }]);
   }
@@ -142,7 +173,10 @@ class DataPage {
    */
   async show(state, turn) {
     const data = await this.loader.wanted(state);
-    if (data === "lost") this.intake.say([{ text: () => t("data.lost", { name: state.source?.kind === "memory" ? state.source.name : "" }), bad: true }]);
+    if (data === "lost")
+      this.intake.say([
+        { text: () => t("data.lost", { name: state.source?.kind === "memory" ? state.source.name : "" }), bad: true },
+      ]);
     if (turn !== this.turn) return;
     this.data = data === "lost" ? null : data;
     this.results.hidden = this.data === null;
@@ -163,7 +197,10 @@ class DataPage {
     }
     const count = JSON.stringify([data.key, settings, state.filter, colour]);
     if (this.counted?.query !== count) {
-      const result = colour === "" ? null : await this.loader.ask("histogram", { key: data.key, quantity: colour, filter: state.filter });
+      const result =
+        colour === ""
+          ? null
+          : await this.loader.ask("histogram", { key: data.key, quantity: colour, filter: state.filter });
       if (turn !== this.turn) return;
       this.counted = { query: count, result };
     }
@@ -181,31 +218,52 @@ class DataPage {
     const order = this.ordered?.order ?? new Uint32Array();
     const at = this.present(state, data);
     drawAbout(this.about, data, data.name);
-    drawLint(this.lint, data, this.allFindings, { go: (sequence, token) => this.go(sequence, token), more: () => { this.allFindings = true; this.draw(this.context.state(), false); } });
+    drawLint(this.lint, data, this.allFindings, {
+      go: (sequence, token) => this.go(sequence, token),
+      more: () => {
+        this.allFindings = true;
+        this.draw(this.context.state(), false);
+      },
+    });
     this.controls.draw(state, data, colour);
     const text = state.view === "text";
     this.tableArea.hidden = text;
     this.flow.hidden = !text;
     const scale = histogram?.scale ?? 1;
     if (text) {
-      const { sequence, token } = at ?? { sequence: Math.min(state.filter.sequence ?? 0, data.sequences - 1), token: 0 };
-      drawFlow(this.flow, data, { sequence, token, colour, scale, chosen: at !== null }, {
-        choose: (chosen) => this.change({ at: { sequence, token: chosen } }),
-        turn: (other) => this.change({ at: { sequence: other, token: 0 } }),
-      });
+      const { sequence, token } = at ?? {
+        sequence: Math.min(state.filter.sequence ?? 0, data.sequences - 1),
+        token: 0,
+      };
+      drawFlow(
+        this.flow,
+        data,
+        { sequence, token, colour, scale, chosen: at !== null },
+        {
+          choose: (chosen) => this.change({ at: { sequence, token: chosen } }),
+          turn: (other) => this.change({ at: { sequence: other, token: 0 } }),
+        },
+      );
     } else {
       const table = state.view === "sequences" ? sequenceTable : tokenTable;
-      this.rows.draw(table(data, state, order, at, colour, (key, value) => numberCell(key, value, key === colour ? scale : null)));
+      this.rows.draw(
+        table(data, state, order, at, colour, (key, value) => numberCell(key, value, key === colour ? scale : null)),
+      );
       if (this.following) this.follow();
     }
     this.drawFigure(colour, histogram);
     if (!at) this.detail.replaceChildren(html("p", { class: "quiet" }, t("data.detail.none")));
-    else drawDetail(this.detail, data, at, { open: (sequences) => this.openChain(sequences, at.token), text: text ? null : () => this.change({ view: "text" }) });
+    else
+      drawDetail(this.detail, data, at, {
+        open: (sequences) => this.openChain(sequences, at.token),
+        text: text ? null : () => this.change({ view: "text" }),
+      });
   }
 
   /** The token looked at, if the data has it. @param {State} state @param {Loaded} data */
   present({ at }, data) {
-    if (!at || at.sequence >= data.sequences || at.token >= data.offsets[at.sequence + 1] - data.offsets[at.sequence]) return null;
+    if (!at || at.sequence >= data.sequences || at.token >= data.offsets[at.sequence + 1] - data.offsets[at.sequence])
+      return null;
     return at;
   }
 
@@ -216,13 +274,26 @@ class DataPage {
     const name = quantityName(colour);
     const { mean, deviation, low, median, high } = histogram.statistics;
     this.figureHead.textContent = t("data.histogram.label", { name });
-    const notes = [quantityMeaning(colour), t("data.histogram.numbers", { count: histogram.count, mean: short(mean), deviation: short(deviation), low: short(low), median: short(median), high: short(high) })];
+    const notes = [
+      quantityMeaning(colour),
+      t("data.histogram.numbers", {
+        count: histogram.count,
+        mean: short(mean),
+        deviation: short(deviation),
+        low: short(low),
+        median: short(median),
+        high: short(high),
+      }),
+    ];
     if (histogram.outside > 0) notes.push(t("data.histogram.outside", { count: histogram.outside }));
     if (histogram.notFinite > 0) notes.push(t("data.histogram.notFinite", { count: histogram.notFinite }));
     this.figureNote.textContent = notes.join(" ");
     this.plot.draw({
-      label: t("data.histogram.label", { name }), x: { label: name, domain: histogram.domain }, y: { label: t("data.histogram.count") },
-      series: [{ id: "count", name: t("data.histogram.count"), x: histogram.x, y: histogram.y, kind: "bars" }], marks: [{ x: mean, text: t("data.histogram.mean") }],
+      label: t("data.histogram.label", { name }),
+      x: { label: name, domain: histogram.domain },
+      y: { label: t("data.histogram.count") },
+      series: [{ id: "count", name: t("data.histogram.count"), x: histogram.x, y: histogram.y, kind: "bars" }],
+      marks: [{ x: mean, text: t("data.histogram.mean") }],
     });
   }
 
@@ -233,13 +304,13 @@ class DataPage {
 
   /** @param {string} key */
   sort(key) {
-    const { sort } = /** @type {State} */ (this.context.state());
+    const { sort } = this.state;
     this.change({ sort: { key, descending: sort.key === key ? !sort.descending : false } });
   }
 
   /** @param {number} row */
   chooseRow(row) {
-    const state = /** @type {State} */ (this.context.state());
+    const state = this.state;
     const index = this.ordered?.order[row];
     if (index === undefined || !this.data) return;
     if (state.view === "sequences") {
@@ -250,16 +321,20 @@ class DataPage {
 
   /** Shows where a finding is. @param {number} sequence @param {number | null} token */
   go(sequence, token) {
-    const state = /** @type {State} */ (this.context.state());
+    const state = this.state;
     if (!this.data || this.data.offsets[sequence + 1] === this.data.offsets[sequence]) return;
     this.following = true;
-    this.change({ at: { sequence, token: token ?? 0 }, view: state.view === "sequences" ? "tokens" : state.view, filter: { sequence: null, step: null, group: null, kept: false } });
+    this.change({
+      at: { sequence, token: token ?? 0 },
+      view: state.view === "sequences" ? "tokens" : state.view,
+      filter: { sequence: null, step: null, group: null, kept: false },
+    });
   }
 
   /** Brings the token looked at into view. */
   follow() {
     this.following = false;
-    const { at } = /** @type {State} */ (this.context.state());
+    const { at } = this.state;
     if (!at || !this.data || !this.ordered) return;
     const row = this.ordered.order.indexOf(this.data.offsets[at.sequence] + at.token);
     if (row >= 0) this.rows.show(row);
@@ -268,7 +343,7 @@ class DataPage {
 
   /** @param {number[]} sequences @param {number} token */
   openChain(sequences, token) {
-    const state = /** @type {State} */ (this.context.state());
+    const state = this.state;
     const next = this.data ? chainState(this.data, sequences, token, state.settings) : null;
     if (next) this.context.open("chain", next);
     else this.intake.say([{ text: () => t("data.notInChain"), bad: true }]);
@@ -278,11 +353,23 @@ class DataPage {
   exports() {
     const { data, ordered } = this;
     if (!data) return [];
-    const { view } = /** @type {State} */ (this.context.state());
+    const { view } = this.state;
     const every = () => Uint32Array.from({ length: data.tokens }, (_, index) => index);
     return [
-      { id: "data-csv", label: t("data.export.csv"), how: "save", file: "tokens.csv", make: () => toCsv(data, view === "tokens" && ordered ? ordered.order : every(), data.keys) },
-      { id: "data-jsonl", label: t("data.export.jsonl"), how: "save", file: "rollouts.jsonl", make: () => toJsonLines(data) },
+      {
+        id: "data-csv",
+        label: t("data.export.csv"),
+        how: "save",
+        file: "tokens.csv",
+        make: () => toCsv(data, view === "tokens" && ordered ? ordered.order : every(), data.keys),
+      },
+      {
+        id: "data-jsonl",
+        label: t("data.export.jsonl"),
+        how: "save",
+        file: "rollouts.jsonl",
+        make: () => toJsonLines(data),
+      },
     ];
   }
 }

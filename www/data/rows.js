@@ -64,16 +64,33 @@ export class Rows {
   drawHead(table) {
     const headings = JSON.stringify([table.columns, table.sort]);
     if (headings === this.headings) return;
-    const focused = this.head.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.key : undefined;
+    const focused = this.head.contains(document.activeElement)
+      ? /** @type {HTMLElement} */ (document.activeElement).dataset.key
+      : undefined;
     this.headings = headings;
     const cells = table.columns.map(({ key, name, title, wide }, index) => {
       const sorted = key === table.sort.key;
       const arrow = sorted ? (table.sort.descending ? " ↓" : " ↑") : "";
-      const button = html("button", { type: "button", class: "sorter", title, "data-key": key, onclick: () => this.handlers.sort(key) }, name, html("span", { "aria-hidden": "true" }, arrow));
-      return html("div", { role: "columnheader", class: wide ? "wide" : null, "aria-colindex": index + 1, "aria-sort": sorted ? (table.sort.descending ? "descending" : "ascending") : "none" }, button);
+      const button = html(
+        "button",
+        { type: "button", class: "sorter", title, "data-key": key, onclick: () => this.handlers.sort(key) },
+        name,
+        html("span", { "aria-hidden": "true" }, arrow),
+      );
+      return html(
+        "div",
+        {
+          role: "columnheader",
+          class: wide ? "wide" : null,
+          "aria-colindex": index + 1,
+          "aria-sort": sorted ? (table.sort.descending ? "descending" : "ascending") : "none",
+        },
+        button,
+      );
     });
     this.head.replaceChildren(html("div", { role: "row", class: "rows-row", "aria-rowindex": 1 }, ...cells));
-    if (focused) /** @type {HTMLElement | null} */ (this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
+    if (focused)
+      /** @type {HTMLElement | null} */ (this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
   }
 
   later() {
@@ -89,7 +106,10 @@ export class Rows {
     const { table } = this;
     if (!table) return;
     const first = Math.max(0, Math.floor(this.element.scrollTop / HEIGHT) - MARGIN);
-    const last = Math.min(table.count, Math.ceil((this.element.scrollTop + this.element.clientHeight) / HEIGHT) + MARGIN);
+    const last = Math.min(
+      table.count,
+      Math.ceil((this.element.scrollTop + this.element.clientHeight) / HEIGHT) + MARGIN,
+    );
     for (const [index, row] of this.shown) {
       if (index >= first && index < last) continue;
       row.remove();
@@ -109,12 +129,33 @@ export class Rows {
   row(table, index) {
     const cells = table.columns.map(({ key, wide }, column) => {
       const { text, tone, strength, title } = table.cell(index, key);
-      const cell = html("div", { role: "gridcell", class: ["data-cell", wide && "wide", tone].filter(Boolean).join(" "), "aria-colindex": column + 1, "data-key": key, title }, text);
+      const cell = html(
+        "div",
+        {
+          role: "gridcell",
+          class: ["data-cell", wide && "wide", tone].filter(Boolean).join(" "),
+          "aria-colindex": column + 1,
+          "data-key": key,
+          title,
+        },
+        text,
+      );
       if (tone !== "") cell.style.setProperty("--strength", strength.toFixed(3));
       return cell;
     });
     const classes = ["rows-row", table.dropped(index)].filter(Boolean).join(" ");
-    const row = html("div", { role: "row", class: classes, id: `data-row-${index}`, "data-row": index, "aria-rowindex": index + 2, "aria-selected": String(index === table.chosen) }, ...cells);
+    const row = html(
+      "div",
+      {
+        role: "row",
+        class: classes,
+        id: `data-row-${index}`,
+        "data-row": index,
+        "aria-rowindex": index + 2,
+        "aria-selected": String(index === table.chosen),
+      },
+      ...cells,
+    );
     row.style.setProperty("top", `${index * HEIGHT}px`);
     return row;
   }
@@ -138,7 +179,8 @@ export class Rows {
   /** @param {KeyboardEvent} event */
   key(event) {
     const { table } = this;
-    if (!table || event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey || table.count === 0) return;
+    if (!table || event.target !== this.element || event.ctrlKey || event.metaKey || event.altKey || table.count === 0)
+      return;
     const page = Math.max(1, Math.floor(this.element.clientHeight / HEIGHT) - 2);
     /** @type {Record<string, number>} */
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -table.count, End: table.count };

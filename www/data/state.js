@@ -1,4 +1,5 @@
-// What the reader can change on this page. The data itself is part of it while it is small; larger files stay in memory only.
+// What the user can change on this page. The data itself is part of it while it is small;
+// larger files stay in memory only.
 
 import { QUANTITIES } from "./quantities.js";
 
@@ -14,7 +15,10 @@ import { QUANTITIES } from "./quantities.js";
  * @property {boolean} firstUpdate for the lint: every ratio must be 1
  */
 
-/** @typedef {{ kind: "sample" } | { kind: "text", name: string, text: string } | { kind: "memory", name: string, size: number, id: string }} Source */
+/**
+ * @typedef {{ kind: "sample" } | { kind: "text", name: string, text: string } |
+ *   { kind: "memory", name: string, size: number, id: string }} Source
+ */
 /** @typedef {{ sequence: number | null, step: number | null, group: number | null, kept: boolean }} Filter */
 /** @typedef {"tokens" | "sequences" | "text"} ViewName */
 
@@ -37,14 +41,23 @@ export const LINK_TEXT = 20_000;
 export const KL = /** @type {const} */ (["k1", "k2", "k3", "abs"]);
 export const VIEWS = /** @type {const} */ (["tokens", "sequences", "text"]);
 export const NUMBERS = /** @type {const} */ (["gamma", "lambda", "beta", "clipLow", "clipHigh", "tolerance"]);
-/** Columns of the tables that are no quantities. */
+/** Columns of the tables that are not quantities. */
 export const PLACES = ["sequence", "token", "kept", "place", "step", "group", "score", "length"];
 
 /** @returns {State} */
 export const initial = () => ({
   source: null,
   scoreName: "",
-  settings: { gamma: 1, lambda: 0.95, beta: 0.1, clipLow: 0.2, clipHigh: 0.2, kl: "k1", tolerance: 1e-4, firstUpdate: false },
+  settings: {
+    gamma: 1,
+    lambda: 0.95,
+    beta: 0.1,
+    clipLow: 0.2,
+    clipHigh: 0.2,
+    kl: "k1",
+    tolerance: 1e-4,
+    firstUpdate: false,
+  },
   view: "tokens",
   sort: { key: "sequence", descending: false },
   colour: "",
@@ -58,7 +71,8 @@ const isRecord = (value) => typeof value === "object" && value !== null && !Arra
 /** @param {unknown} value @param {number} most */
 const text = (value, most) => (typeof value === "string" ? value.slice(0, most) : "");
 /** @param {unknown} value @returns {number | null} */
-const index = (value) => (Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0 ? /** @type {number} */ (value) : null);
+const index = (value) =>
+  Number.isSafeInteger(value) && /** @type {number} */ (value) >= 0 ? /** @type {number} */ (value) : null;
 
 /**
  * A state that came with a link, checked and completed.
@@ -72,16 +86,26 @@ export function readState(data) {
   state.source = readSource(data.source);
   state.scoreName = text(data.scoreName, 200);
   if (isRecord(settings)) {
-    for (const key of NUMBERS) if (typeof settings[key] === "number" && problem(key, settings[key]) === null) state.settings[key] = settings[key];
+    for (const key of NUMBERS)
+      if (typeof settings[key] === "number" && problem(key, settings[key]) === null)
+        state.settings[key] = settings[key];
     state.settings.kl = KL.find((kl) => kl === settings.kl) ?? "k1";
     state.settings.firstUpdate = settings.firstUpdate === true;
   }
   state.view = VIEWS.find((view) => view === data.view) ?? "tokens";
   const known = [...PLACES, ...QUANTITIES];
-  if (isRecord(sort) && known.includes(/** @type {string} */ (sort.key))) state.sort = { key: /** @type {string} */ (sort.key), descending: sort.descending === true };
+  if (isRecord(sort) && known.includes(/** @type {string} */ (sort.key)))
+    state.sort = { key: /** @type {string} */ (sort.key), descending: sort.descending === true };
   state.colour = QUANTITIES.find((key) => key === data.colour) ?? "";
-  if (isRecord(filter)) state.filter = { sequence: index(filter.sequence), step: index(filter.step), group: index(filter.group), kept: filter.kept === true };
-  if (Array.isArray(data.hidden)) state.hidden = known.filter((key) => /** @type {unknown[]} */ (data.hidden).includes(key));
+  if (isRecord(filter))
+    state.filter = {
+      sequence: index(filter.sequence),
+      step: index(filter.step),
+      group: index(filter.group),
+      kept: filter.kept === true,
+    };
+  if (Array.isArray(data.hidden))
+    state.hidden = known.filter((key) => /** @type {unknown[]} */ (data.hidden).includes(key));
   if (isRecord(at)) {
     const [sequence, token] = [index(at.sequence), index(at.token)];
     if (sequence !== null && token !== null) state.at = { sequence, token };
@@ -93,8 +117,10 @@ export function readState(data) {
 function readSource(data) {
   if (!isRecord(data)) return null;
   if (data.kind === "sample") return { kind: "sample" };
-  if (data.kind === "text" && typeof data.text === "string" && data.text.length <= LINK_TEXT) return { kind: "text", name: text(data.name, 200), text: data.text };
-  if (data.kind === "memory") return { kind: "memory", name: text(data.name, 200), size: index(data.size) ?? 0, id: text(data.id, 40) };
+  if (data.kind === "text" && typeof data.text === "string" && data.text.length <= LINK_TEXT)
+    return { kind: "text", name: text(data.name, 200), text: data.text };
+  if (data.kind === "memory")
+    return { kind: "memory", name: text(data.name, 200), size: index(data.size) ?? 0, id: text(data.id, 40) };
   return null;
 }
 

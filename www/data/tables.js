@@ -15,7 +15,8 @@ const plain = (text) => ({ text: String(text), tone: "", strength: 0 });
 /** @param {string} key */
 const heading = (key) => ({ key, name: t(`data.column.${key}`), title: t(`data.columnTitle.${key}`), narrow: true });
 /** @param {Loaded} data @param {State} state @param {string} colour */
-const shown = (data, state, colour) => [colour, ...data.keys.filter((key) => key !== colour)].filter((key) => key !== "" && !state.hidden.includes(key));
+const shown = (data, state, colour) =>
+  [colour, ...data.keys.filter((key) => key !== colour)].filter((key) => key !== "" && !state.hidden.includes(key));
 /** @param {string} key */
 const quantity = (key) => ({ key, name: quantityName(key), title: quantityMeaning(key) });
 
@@ -33,8 +34,12 @@ export function tokenTable(data, state, order, at, colour, number) {
   // what is coloured stands beside the token, also on a phone
   const [first, rest] = [quantities.filter((key) => key === colour), quantities.filter((key) => key !== colour)];
   const columns = [
-    heading("sequence"), heading("token"), ...(data.text.length > 0 ? [{ ...heading("text"), wide: true }] : []),
-    ...first.map(quantity), heading("kept"), ...rest.map(quantity),
+    heading("sequence"),
+    heading("token"),
+    ...(data.text.length > 0 ? [{ ...heading("text"), wide: true }] : []),
+    ...first.map(quantity),
+    heading("kept"),
+    ...rest.map(quantity),
   ];
   const slot = at ? data.offsets[at.sequence] + at.token : -1;
   return {
@@ -51,7 +56,7 @@ export function tokenTable(data, state, order, at, colour, number) {
       if (key === "text") return plain(visible(textOf(data, index)));
       if (key === "kept") return plain(data.keep[index] === 1 ? "●" : "○");
       const cell = number(key, data.columns[key][index]);
-      // a dropped token takes no part
+      // a dropped token is left out
       return data.keep[index] === 1 ? cell : { ...cell, tone: "", strength: 0 };
     },
   };
@@ -68,8 +73,13 @@ export function tokenTable(data, state, order, at, colour, number) {
  */
 export function sequenceTable(data, state, order, at, colour, number) {
   const columns = [
-    heading("sequence"), heading("place"), ...(data.steps.length > 0 ? [heading("step")] : []), ...(data.groupNames.length > 0 ? [{ ...heading("group"), wide: true }] : []),
-    heading("length"), ...(data.scored.includes(1) ? [heading("score")] : []), ...shown(data, state, colour).map(quantity),
+    heading("sequence"),
+    heading("place"),
+    ...(data.steps.length > 0 ? [heading("step")] : []),
+    ...(data.groupNames.length > 0 ? [{ ...heading("group"), wide: true }] : []),
+    heading("length"),
+    ...(data.scored.includes(1) ? [heading("score")] : []),
+    ...shown(data, state, colour).map(quantity),
   ];
   return {
     label: t("data.table.sequences", { count: order.length }),

@@ -5,7 +5,7 @@ import { textOf } from "./flow.js";
 
 /** @typedef {import("./types.js").Loaded} Loaded */
 
-/** The chain shows at most so many tokens of a sequence, and so many sequences. */
+/** The largest numbers of tokens per sequence and of sequences that the chain shows. */
 const MOST_TOKENS = 200;
 const MOST_SEQUENCES = 16;
 
@@ -15,14 +15,20 @@ export function samplesOf(data, sequence) {
   const group = data.group[sequence];
   if (data.groupNames[group] === undefined) return [sequence];
   for (let other = 0; other < data.sequences; other += 1) {
-    if (data.group[other] === group && Object.is(data.step[other], data.step[sequence]) && data.offsets[other + 1] > data.offsets[other]) found.push(other);
+    if (
+      data.group[other] === group &&
+      Object.is(data.step[other], data.step[sequence]) &&
+      data.offsets[other + 1] > data.offsets[other]
+    )
+      found.push(other);
   }
   return found;
 }
 
 /** Whether the chain can show them all. @param {Loaded} data @param {number[]} sequences */
 export const fitsChain = (data, sequences) =>
-  sequences.length <= MOST_SEQUENCES && sequences.every((sequence) => data.offsets[sequence + 1] - data.offsets[sequence] <= MOST_TOKENS);
+  sequences.length <= MOST_SEQUENCES &&
+  sequences.every((sequence) => data.offsets[sequence + 1] - data.offsets[sequence] <= MOST_TOKENS);
 
 /**
  * @param {Loaded} data
@@ -40,10 +46,17 @@ function part(data, sequence, token) {
   const { columns } = data;
   const column = (/** @type {string} */ key) => (columns[key] ? slots.map((slot) => columns[key][slot]) : undefined);
   // the score on its tokens: as given, else on the last kept one
-  const score = column("tokenScores") ?? slots.map((_, i) => (data.scored[sequence] === 1 && i === last ? data.score[sequence] : 0));
+  const score =
+    column("tokenScores") ??
+    slots.map((_, i) => (data.scored[sequence] === 1 && i === last ? data.score[sequence] : 0));
   const given = {
-    score, oldLogProb: column("oldLogProbs") ?? column("logProbs"), logProb: column("logProbs"), refLogProb: column("refLogProbs"), kl: column("kl"),
-    value: column("values"), advantage: column("advantages") ?? column("gaeAdvantage") ?? column("groupAdvantage"),
+    score,
+    oldLogProb: column("oldLogProbs") ?? column("logProbs"),
+    logProb: column("logProbs"),
+    refLogProb: column("refLogProbs"),
+    kl: column("kl"),
+    value: column("values"),
+    advantage: column("advantages") ?? column("gaeAdvantage") ?? column("groupAdvantage"),
   };
   const inputs = Object.fromEntries(Object.entries(given).filter(([, numbers]) => numbers !== undefined));
   const roles = kept.map((keep, i) => (keep ? "policy" : i > last ? "padding" : "tool"));
@@ -62,6 +75,10 @@ export function chainState(data, sequences, token, settings) {
   const { gamma, lambda, beta, clipLow, clipHigh } = settings;
   const parameters = { gamma, lambda, beta, clipLow, clipHigh };
   /** @type {Partial<import("../chain/state.js").Choices>} */
-  const choices = { kl: data.columns.refLogProbs ? settings.kl : "given", advantage: data.columns.values ? "gae" : "given", weight: "raw" };
+  const choices = {
+    kl: data.columns.refLogProbs ? settings.kl : "given",
+    advantage: data.columns.values ? "gae" : "given",
+    weight: "raw",
+  };
   return stateFromSequences(parts, { parameters, choices });
 }

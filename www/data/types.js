@@ -7,7 +7,7 @@
  * @property {string} key under which the worker has it
  * @property {string} name
  * @property {string} settings with which it was computed
- * @property {"json" | "jsonl" | "csv"} kind
+ * @property {string} kind the usual ending of its format
  * @property {string[]} passedOver
  * @property {number} tokens
  * @property {number} sequences
@@ -35,6 +35,10 @@
  * @property {{ counts: Record<string, number>, findings: Finding[] } | null} lint
  */
 
-/** @typedef {{ count: number, notFinite: number, outside: number, scale: number, domain: [number, number], x: number[], y: number[], statistics: { mean: number, deviation: number, low: number, median: number, high: number } | null }} Histogram */
+/** @typedef {{ mean: number, deviation: number, low: number, median: number, high: number }} Statistics */
+/**
+ * @typedef {{ count: number, notFinite: number, outside: number, scale: number, domain: [number, number], x: number[],
+ *   y: number[], statistics: Statistics | null }} Histogram
+ */
 
 export {};

@@ -1,4 +1,4 @@
-// Sentences about a file: what is wrong with it, and what the lint found in it.
+// Sentences about a file: what is wrong with it, and what lint found in it.
 
 import { t } from "../i18n/index.js";
 import { short } from "../parts/format.js";
@@ -16,6 +16,7 @@ export function faultText(name, { code, values, place }) {
   if (place.line !== undefined) parts.push(t("data.at.line", { line: place.line }));
   if (place.column !== undefined) parts.push(t("data.at.column", { column: place.column }));
   if (place.record !== undefined) parts.push(t("data.at.record", { record: place.record }));
+  if (place.row !== undefined) parts.push(t("data.at.row", { row: place.row }));
   return t("data.faultIn", { place: parts.join(t("data.comma")), what: t(`data.fault.${code}`, values) });
 }
 

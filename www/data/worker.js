@@ -1,14 +1,17 @@
-// Reads files and computes beside the page, so that it never stands still. One request, one answer; progress in between.
+// Reads files and computes in a worker, so that the page stays responsive. One request, one answer;
+// progress in between.
 
 import { loadLibrary } from "../engine.js";
 import { Dataset } from "./dataset.js";
 import { Fault } from "./fault.js";
-import { decode, MOST_BYTES, read } from "./read.js";
+import { loadReader, MOST_BYTES, partsOf, read } from "./read.js";
 import { sampleText } from "./sample.js";
 import { LINK_TEXT } from "./state.js";
 
 /** @type {Promise<any> | undefined} */
 let loading;
+/** @type {Promise<import("./read.js").Reader> | undefined} */
+let reading;
 /** @type {Map<string, Dataset>} the newest last; the one before it serves while another is being tried */
 const datasets = new Map();
 
@@ -27,10 +30,13 @@ function teller(id, stage) {
 const requests = {
   async load(id, { key, name, data, scoreName, settings }) {
     postMessage({ id, progress: { stage: "read", share: 0 } });
-    if (typeof data !== "string" && data.size > MOST_BYTES) throw new Fault("tooLarge", { size: Math.ceil(data.size / 1048576), most: MOST_BYTES / 1048576 });
-    const text = typeof data === "string" ? data : decode(name, new Uint8Array(await data.arrayBuffer()));
-    const file = read(name, data === "" && name === "sample.jsonl" ? sampleText() : text, { scoreName, progress: teller(id, "read") });
+    const text = data === "" && name === "sample.jsonl" ? sampleText() : data;
+    const blob = typeof text === "string" ? new Blob([text]) : text;
+    if (blob.size > MOST_BYTES)
+      throw new Fault("tooLarge", { size: Math.ceil(blob.size / 1048576), most: MOST_BYTES / 1048576 });
     loading ??= loadLibrary();
+    reading ??= loadReader();
+    const file = read(await reading, name, partsOf(blob, teller(id, "read")), scoreName);
     const { library } = await loading;
     const dataset = new Dataset(library, file);
     const lint = dataset.compute(settings, teller(id, "compute"));
@@ -38,8 +44,7 @@ const requests = {
     datasets.set(key, dataset);
     // two of them: the one shown and the one before it
     for (const old of [...datasets.keys()].slice(0, -2)) datasets.delete(old);
-    // a small file goes into the link
-    return { ...dataset.about(), lint, content: text.length <= LINK_TEXT ? text : null };
+    return { ...dataset.about(), lint, content: typeof data === "string" ? data : await linkText(blob, file.kind) };
   },
   compute(id, { key, settings }) {
     const dataset = found(key);
@@ -54,6 +59,18 @@ const requests = {
     return found(key).histogram(quantity, filter);
   },
 };
+
+/**
+ * The text of a file that is small enough for a link, else null.
+ * @param {Blob} blob
+ * @param {string} kind
+ */
+async function linkText(blob, kind) {
+  // a letter has at most three bytes for each unit of its length
+  if (!["json", "jsonl", "csv"].includes(kind) || blob.size > 3 * LINK_TEXT) return null;
+  const text = await blob.text();
+  return text.length <= LINK_TEXT ? text : null;
+}
 
 /** @param {string} key */
 function found(key) {
@@ -85,7 +102,18 @@ addEventListener("message", async ({ data: { id, type, ...request } }) => {
     const result = handedOver(await requests[type](id, request), list);
     postMessage({ id, result }, { transfer: list });
   } catch (error) {
-    if (error instanceof Fault) postMessage({ id, fault: { code: error.code, values: error.values, place: error.place } });
-    else postMessage({ id, fault: { code: "internal", values: { reason: error instanceof Error ? error.message : String(error) }, place: {} } });
+    if (error instanceof Fault)
+      postMessage({ id, fault: { code: error.code, values: error.values, place: error.place } });
+    // a module that trapped cannot be used again, nor can this worker: the page starts another
+    else if (error instanceof WebAssembly.RuntimeError) reportError(error);
+    else
+      postMessage({
+        id,
+        fault: {
+          code: "internal",
+          values: { reason: error instanceof Error ? error.message : String(error) },
+          place: {},
+        },
+      });
   }
 });

@@ -1,5 +1,6 @@
-// What is made of a history for the picture: smoothed, thinned, judged. The same rules as on the command line. These are means over
-// windows and comparisons, not formulas of the library; its mean is used for the table. No imports.
+// What is computed from a history for the plot: smoothing, thinning, collapse. The same rules as on the command line.
+// These are means over windows and comparisons, not formulas of the library; its mean is used for the table.
+// No imports.
 
 /** @typedef {{ steps: Float64Array, entropies: Float64Array }} Points */
 
@@ -45,7 +46,7 @@ export function smoothed(values, { kind, window, weight }) {
 }
 
 /**
- * From where on the entropy stays below a share of its start.
+ * The first place from which the entropy stays below a share of its first value.
  * @param {Float64Array} entropies
  * @param {number} share
  * @returns {number} the place, −1 if it does not
@@ -58,8 +59,8 @@ export function collapse(entropies, share) {
 }
 
 /**
- * The part of a curve between two steps, with one neighbour on each side, in at most about `most` points: of each stretch the lowest and
- * the highest, so that no spike is lost.
+ * The part of a curve between two steps, with one neighbour on each side, in at most about `most` points: of each
+ * stretch the lowest and the highest, so that no spike is lost.
  * @param {Float64Array} steps
  * @param {Float64Array} values
  * @param {[number, number] | null} range

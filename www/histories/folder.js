@@ -34,12 +34,17 @@ async function walk(folder, found, depth) {
   const reader = folder.createReader();
   for (;;) {
     // a folder is handed over in pieces; an empty one is the end, and one that may not be read ends as well
-    const entries = await new Promise((/** @type {(entries: FileSystemEntry[]) => void} */ resolve) => reader.readEntries(resolve, () => resolve([])));
+    const entries = await new Promise((/** @type {(entries: FileSystemEntry[]) => void} */ resolve) =>
+      reader.readEntries(resolve, () => resolve([])),
+    );
     if (entries.length === 0) return;
     for (const entry of entries) {
-      if (entry.isDirectory && depth < DEEPEST) await walk(/** @type {FileSystemDirectoryEntry} */ (entry), found, depth + 1);
+      if (entry.isDirectory && depth < DEEPEST)
+        await walk(/** @type {FileSystemDirectoryEntry} */ (entry), found, depth + 1);
       else if (entry.isFile && isHistory(entry.name)) {
-        const file = await new Promise((/** @type {(file: File | null) => void} */ resolve) => /** @type {FileSystemFileEntry} */ (entry).file(resolve, () => resolve(null)));
+        const file = await new Promise((/** @type {(file: File | null) => void} */ resolve) =>
+          /** @type {FileSystemFileEntry} */ (entry).file(resolve, () => resolve(null)),
+        );
         if (file) {
           pathOf.set(file, entry.fullPath.replace(/^[/]/, ""));
           found.push(file);

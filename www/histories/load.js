@@ -2,7 +2,7 @@
 
 import { readBytes } from "./read.js";
 
-/** Above this many bytes reading would be felt. */
+/** Above this many bytes, reading would block the page noticeably. */
 const LONG = 200_000;
 export const MOST_BYTES = 200_000_000;
 
@@ -45,7 +45,8 @@ function besides(bytes, lines) {
  * @returns {Promise<import("./read.js").Points | import("./read.js").Fault>}
  */
 export async function load(file) {
-  if (file.size > MOST_BYTES) return { problem: "large", values: { size: Math.round(file.size / 1e6), most: MOST_BYTES / 1e6 } };
+  if (file.size > MOST_BYTES)
+    return { problem: "large", values: { size: Math.round(file.size / 1e6), most: MOST_BYTES / 1e6 } };
   let bytes;
   try {
     bytes = await file.arrayBuffer();

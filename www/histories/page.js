@@ -8,14 +8,32 @@ import { PlotView, sample } from "../parts/plot.js";
 import { smoothed, thinned } from "./curve.js";
 import { Intake } from "./intake.js";
 import { savePicture } from "./picture.js";
-import { initial, isSample, leftOut, MOST_RUNS, moved, pointsOf, read, smoothKinds, withLoaded, without, withRun } from "./state.js";
+import {
+  initial,
+  isSample,
+  leftOut,
+  MOST_RUNS,
+  moved,
+  pointsOf,
+  read,
+  smoothKinds,
+  withLoaded,
+  without,
+  withRun,
+} from "./state.js";
 import { collapseStep, RunTable, statisticsCsv } from "./table.js";
 
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./state.js").Run} Run */
 
 /** @type {import("../pages.js").Page} */
-export const page = { texts: ["histories"], styles: ["labs", "histories"], initial, read, mount: (container, context) => new HistoriesView(container, context) };
+export const page = {
+  texts: ["histories"],
+  styles: ["labs", "histories"],
+  initial,
+  read,
+  mount: (container, context) => new HistoriesView(container, context),
+};
 
 /** Points drawn of all curves together; more cannot be seen. */
 const DRAWN = 24_000;
@@ -28,7 +46,8 @@ class HistoriesView {
   constructor(container, context) {
     this.context = context;
     this.container = container;
-    const part = (/** @type {string} */ id, /** @type {string} */ kind, more = {}) => html("section", { class: kind, id: `histories-${id}`, ...more });
+    const part = (/** @type {string} */ id, /** @type {string} */ kind, more = {}) =>
+      html("section", { class: kind, id: `histories-${id}`, ...more });
     this.lead = part("lead", "lab-lead");
     this.intakePart = part("intake", "histories-intake");
     this.controls = part("controls", "lab-fields");
@@ -37,7 +56,18 @@ class HistoriesView {
     this.legend = html("div", { class: "legend", id: "histories-legend" });
     this.tablePart = part("table", "lab-scroll", { tabindex: 0, role: "region" });
     this.note = html("p", { class: "lab-note", id: "histories-note" });
-    container.append(html("div", { class: "lab" }, this.lead, this.intakePart, this.controls, this.plotPart, this.tablePart, this.note));
+    container.append(
+      html(
+        "div",
+        { class: "lab" },
+        this.lead,
+        this.intakePart,
+        this.controls,
+        this.plotPart,
+        this.tablePart,
+        this.note,
+      ),
+    );
     this.plotPart.append(this.tools);
     this.plot = new PlotView(this.plotPart);
     this.plotPart.append(this.legend);
@@ -50,7 +80,10 @@ class HistoriesView {
     });
     this.table = new RunTable(this.tablePart, context.library, {
       rename: (key, label) => this.context.change(withRun(this.state, key, { label })),
-      recolour: (key) => this.context.change(withRun(this.state, key, { colour: ((this.state.runs.find((run) => run.key === key)?.colour ?? 0) + 1) % 8 })),
+      recolour: (key) =>
+        this.context.change(
+          withRun(this.state, key, { colour: ((this.state.runs.find((run) => run.key === key)?.colour ?? 0) + 1) % 8 }),
+        ),
       move: (key, by) => moved(this.state, key, by) !== this.state && this.context.change(moved(this.state, key, by)),
       remove: (key) => this.remove(key),
     });
@@ -98,18 +131,45 @@ class HistoriesView {
     this.lead.replaceChildren(html("p", {}, t("histories.lead")), html("p", { class: "quiet" }, t("histories.format")));
     this.intake.build();
     this.kind = choiceField("histories-smooth", {
-      label: t("histories.smooth"), options: smoothKinds.map((kind) => ({ value: kind, text: t(`histories.smooth.${kind}`) })),
-      set: (kind) => this.context.change({ ...this.state, smooth: { ...this.state.smooth, kind: /** @type {State["smooth"]["kind"]} */ (kind) } }),
+      label: t("histories.smooth"),
+      options: smoothKinds.map((kind) => ({ value: kind, text: t(`histories.smooth.${kind}`) })),
+      set: (kind) =>
+        this.context.change({
+          ...this.state,
+          smooth: { ...this.state.smooth, kind: /** @type {State["smooth"]["kind"]} */ (kind) },
+        }),
     });
-    this.window = slider("histories-window", t("histories.window"), [3, 201, 2], (value, continued) => this.context.change({ ...this.state, smooth: { ...this.state.smooth, window: value } }, continued));
-    this.weight = slider("histories-weight", t("histories.weight"), [0, 0.99, 0.01], (value, continued) => this.context.change({ ...this.state, smooth: { ...this.state.smooth, weight: value } }, continued));
-    this.share = slider("histories-share", t("histories.share"), [1, 99, 1], (value, continued) => this.context.change({ ...this.state, share: value / 100 }, continued));
-    const marked = html("input", { type: "checkbox", id: "histories-marked", onchange: () => this.context.change({ ...this.state, marked: marked.checked }) });
+    this.window = slider("histories-window", t("histories.window"), [3, 201, 2], (value, continued) =>
+      this.context.change({ ...this.state, smooth: { ...this.state.smooth, window: value } }, continued),
+    );
+    this.weight = slider("histories-weight", t("histories.weight"), [0, 0.99, 0.01], (value, continued) =>
+      this.context.change({ ...this.state, smooth: { ...this.state.smooth, weight: value } }, continued),
+    );
+    this.share = slider("histories-share", t("histories.share"), [1, 99, 1], (value, continued) =>
+      this.context.change({ ...this.state, share: value / 100 }, continued),
+    );
+    const marked = html("input", {
+      type: "checkbox",
+      id: "histories-marked",
+      onchange: () => this.context.change({ ...this.state, marked: marked.checked }),
+    });
     this.marked = marked;
-    this.controls.replaceChildren(this.kind.element, this.window.element, this.weight.element, html("div", { class: "histories-check" }, marked, html("label", { for: "histories-marked" }, t("histories.mark"))), this.share.element);
+    this.controls.replaceChildren(
+      this.kind.element,
+      this.window.element,
+      this.weight.element,
+      html(
+        "div",
+        { class: "histories-check" },
+        marked,
+        html("label", { for: "histories-marked" }, t("histories.mark")),
+      ),
+      this.share.element,
+    );
     this.controls.setAttribute("aria-label", t("histories.controls"));
     this.tablePart.setAttribute("aria-label", t("histories.table.caption"));
-    const tool = (/** @type {string} */ id, /** @type {() => void} */ press) => html("button", { type: "button", id: `histories-${id}`, onclick: press }, t(`histories.tool.${id}`));
+    const tool = (/** @type {string} */ id, /** @type {() => void} */ press) =>
+      html("button", { type: "button", id: `histories-${id}`, onclick: press }, t(`histories.tool.${id}`));
     const by = (/** @type {number} */ factor, /** @type {number} */ shift) => () => {
       const [low, high] = this.state.zoom ?? this.domain;
       const [middle, half] = [(low + high) / 2 + shift * (high - low), ((high - low) / 2) * factor];
@@ -117,8 +177,22 @@ class HistoriesView {
     };
     this.tools.setAttribute("aria-label", t("histories.tools"));
     this.tools.replaceChildren(
-      html("span", { class: "group" }, tool("in", by(0.5, 0)), tool("out", by(2, 0)), tool("left", by(1, -0.5)), tool("right", by(1, 0.5)), tool("all", () => this.setZoom(null))),
-      html("span", { class: "group" }, tool("png", () => this.save("png")), tool("svg", () => this.save("svg"))));
+      html(
+        "span",
+        { class: "group" },
+        tool("in", by(0.5, 0)),
+        tool("out", by(2, 0)),
+        tool("left", by(1, -0.5)),
+        tool("right", by(1, 0.5)),
+        tool("all", () => this.setZoom(null)),
+      ),
+      html(
+        "span",
+        { class: "group" },
+        tool("png", () => this.save("png")),
+        tool("svg", () => this.save("svg")),
+      ),
+    );
     this.drawControls(state);
   }
 
@@ -156,7 +230,8 @@ class HistoriesView {
     const size = zoom ? Math.min(high - low, zoom[1] - zoom[0]) : high - low;
     const from = zoom ? Math.min(Math.max(low, zoom[0]), high - size) : low;
     const next = /** @type {[number, number] | null} */ (size >= high - low ? null : [from, from + size]);
-    if (JSON.stringify(next) !== JSON.stringify(this.state.zoom) && (next === null || next[1] > next[0])) this.context.change({ ...this.state, zoom: next });
+    if (JSON.stringify(next) !== JSON.stringify(this.state.zoom) && (next === null || next[1] > next[0]))
+      this.context.change({ ...this.state, zoom: next });
   }
 
   /** @param {State} state */
@@ -166,11 +241,24 @@ class HistoriesView {
     const most = Math.max(120, Math.min(1600, Math.floor(DRAWN / Math.max(1, curves))));
     /** @type {Map<string, Float64Array>} */
     const kept = new Map();
-    const line = (/** @type {Run} */ run, /** @type {Float64Array} */ steps, /** @type {Float64Array} */ values, quiet = false) => ({
-      id: `${quiet ? "raw-" : ""}${run.key}`, name: run.label, colour: run.colour, quiet, ...(quiet ? { dash: 0 } : {}),
-      kind: /** @type {"points" | "line"} */ (steps.length === 1 ? "points" : "line"), ...thinned(steps, values, state.zoom, most),
+    const line = (
+      /** @type {Run} */ run,
+      /** @type {Float64Array} */ steps,
+      /** @type {Float64Array} */ values,
+      quiet = false,
+    ) => ({
+      id: `${quiet ? "raw-" : ""}${run.key}`,
+      name: run.label,
+      colour: run.colour,
+      quiet,
+      ...(quiet ? { dash: 0 } : {}),
+      kind: /** @type {"points" | "line"} */ (steps.length === 1 ? "points" : "line"),
+      ...thinned(steps, values, state.zoom, most),
     });
-    const raw = state.smooth.kind === "none" ? [] : drawn.map(({ run, points }) => line(run, points.steps, points.entropies, true));
+    const raw =
+      state.smooth.kind === "none"
+        ? []
+        : drawn.map(({ run, points }) => line(run, points.steps, points.entropies, true));
     const main = drawn.map(({ run, points }) => {
       const key = JSON.stringify([run.data, state.smooth]);
       const values = kept.get(key) ?? this.smooth.get(key) ?? smoothed(points.entropies, state.smooth);
@@ -178,26 +266,52 @@ class HistoriesView {
       return line(run, points.steps, values);
     });
     this.smooth = kept;
-    const collapses = state.marked ? drawn.flatMap(({ run }) => {
-      const step = collapseStep(state, run);
-      return step === null ? [] : [{ x: step, label: run.label }];
-    }) : [];
+    const collapses = state.marked
+      ? drawn.flatMap(({ run }) => {
+          const step = collapseStep(state, run);
+          return step === null ? [] : [{ x: step, label: run.label }];
+        })
+      : [];
     this.plot.draw({
       label: t("histories.plot", { count: drawn.length }),
       x: { label: t("histories.axis.step"), domain: this.domain },
       y: { label: t("histories.axis.entropy") },
       series: [...raw, ...main],
       // the words of many marks would cover the curves; the table has them all
-      marks: collapses.map(({ x, label }) => ({ x, text: collapses.length <= 6 ? t("histories.mark.collapse", { label: label.length > 28 ? `${label.slice(0, 27)}…` : label, step: x }) : "" })),
-      zoom: state.zoom, setZoom: (zoom) => this.setZoom(zoom), legend: false,
+      marks: collapses.map(({ x, label }) => ({
+        x,
+        text:
+          collapses.length <= 6
+            ? t("histories.mark.collapse", { label: label.length > 28 ? `${label.slice(0, 27)}…` : label, step: x })
+            : "",
+      })),
+      zoom: state.zoom,
+      setZoom: (zoom) => this.setZoom(zoom),
+      legend: false,
     });
   }
 
   /** @param {State} state */
   drawLegend(state) {
     const focus = document.activeElement?.id ?? "";
-    this.legend.replaceChildren(...state.runs.filter((run) => pointsOf(run)).map((run) =>
-      html("button", { type: "button", class: "key", id: `histories-key-${run.key}`, "aria-pressed": run.off ? "false" : "true", onclick: () => this.context.change(withRun(this.state, run.key, { off: !run.off })) }, sample(run.colour), run.label)));
+    this.legend.replaceChildren(
+      ...state.runs
+        .filter((run) => pointsOf(run))
+        .map((run) =>
+          html(
+            "button",
+            {
+              type: "button",
+              class: "key",
+              id: `histories-key-${run.key}`,
+              "aria-pressed": run.off ? "false" : "true",
+              onclick: () => this.context.change(withRun(this.state, run.key, { off: !run.off })),
+            },
+            sample(run.colour),
+            run.label,
+          ),
+        ),
+    );
     if (focus.startsWith("histories-key-")) document.getElementById(focus)?.focus();
   }
 
@@ -206,14 +320,28 @@ class HistoriesView {
     const { state } = this;
     const legend = this.drawn(state).map(({ run }) => {
       const step = state.marked ? collapseStep(state, run) : null;
-      return { sample: sample(run.colour), text: step === null ? run.label : t("histories.legend.collapse", { label: run.label, share: short(state.share * 100), step }) };
+      return {
+        sample: sample(run.colour),
+        text:
+          step === null
+            ? run.label
+            : t("histories.legend.collapse", { label: run.label, share: short(state.share * 100), step }),
+      };
     });
     return savePicture(/** @type {SVGSVGElement} */ (this.plot.picture), legend, kind, "policy_entropy");
   }
 
   /** @param {State} state @returns {import("../pages.js").Export[]} */
   exports(state) {
-    return [{ id: "histories-statistics", label: t("histories.export.statistics"), how: "save", make: () => statisticsCsv(this.context.library, state), file: "policy_entropy.csv" }];
+    return [
+      {
+        id: "histories-statistics",
+        label: t("histories.export.statistics"),
+        how: "save",
+        make: () => statisticsCsv(this.context.library, state),
+        file: "policy_entropy.csv",
+      },
+    ];
   }
 }
 
@@ -231,12 +359,22 @@ function slider(id, label, [min, max, step], set) {
     set(Number(input.value), continued);
     continued = true;
   });
-  input.addEventListener("change", () => { continued = false; });
+  input.addEventListener("change", () => {
+    continued = false;
+  });
   /** @param {number} value @param {string} words */
   const show = (value, words) => {
     input.value = String(value);
     input.setAttribute("aria-valuetext", words);
     output.textContent = words;
   };
-  return { element: html("div", { class: "field histories-slider" }, html("label", { for: id }, label), html("span", {}, input, output)), show };
+  return {
+    element: html(
+      "div",
+      { class: "field histories-slider" },
+      html("label", { for: id }, label),
+      html("span", {}, input, output),
+    ),
+    show,
+  };
 }

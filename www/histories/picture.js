@@ -1,4 +1,4 @@
-// The comparison as a picture that stands alone: the plot, and below it the legend that on the page is made of buttons.
+// The comparison as a self-contained picture: the plot, and below it the legend, which on the page consists of buttons.
 
 import { html, svg } from "../parts/dom.js";
 import { pngBlob, saveFile, svgText } from "../parts/save.js";
@@ -50,6 +50,10 @@ async function withLegend(plot, legend, use) {
 export async function savePicture(plot, legend, kind, name) {
   /** @type {(picture: SVGSVGElement) => string | Promise<Blob>} */
   const make = (picture) => (kind === "svg" ? svgText(picture) : pngBlob(picture, 2));
-  const content = await withLegend(plot, legend, /** @type {(picture: SVGSVGElement) => Promise<string | Blob>} */ (make));
+  const content = await withLegend(
+    plot,
+    legend,
+    /** @type {(picture: SVGSVGElement) => Promise<string | Blob>} */ (make),
+  );
   saveFile(`${name}.${kind}`, content);
 }

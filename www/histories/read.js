@@ -1,10 +1,11 @@
-// Reading an entropy history, by the rules of the command line: a JSON array of objects with a whole `step`, larger than the one
-// before, and a finite `entropy`; other keys are left alone. Or metrics in JSON Lines, whose `policy/entropy` is taken. Every fault
-// names its record or line. No imports: a worker runs this as well.
+// Reading an entropy history, by the rules of the command line: a JSON array of objects with a whole `step`, larger
+// than the one before, and a finite `entropy`; other keys are left alone. Or metrics in JSON Lines, whose
+// `policy/entropy` is taken. Every fault names its record or line. No imports: a worker runs this as well.
 
 /**
  * @typedef {{ steps: Float64Array, entropies: Float64Array }} Points
- * @typedef {{ problem: string, values: Record<string, string | number> }} Fault `problem` is the end of a key of the catalogue
+ * @typedef {{ problem: string, values: Record<string, string | number> }} Fault `problem` is the end of a key of the
+ *   catalogue
  */
 
 export const MOST_RECORDS = 1_000_000;
@@ -76,9 +77,16 @@ export function readLines(text) {
     } catch {
       return fault("line", { ...at, near: near(line, 0) });
     }
-    if (typeof data !== "object" || data === null || !Object.hasOwn(data, "step") || !Object.hasOwn(data, "policy/entropy")) continue;
+    if (
+      typeof data !== "object" ||
+      data === null ||
+      !Object.hasOwn(data, "step") ||
+      !Object.hasOwn(data, "policy/entropy")
+    )
+      continue;
     const { step, "policy/entropy": entropy } = data;
-    if (![step, entropy].every((value) => typeof value === "number" && Number.isFinite(value))) return fault("lineNumbers", { ...at, step: shown(step), got: shown(entropy) });
+    if (![step, entropy].every((value) => typeof value === "number" && Number.isFinite(value)))
+      return fault("lineNumbers", { ...at, step: shown(step), got: shown(entropy) });
     if (steps.length > 0 && steps[steps.length - 1] >= step) return fault("lineOrder", { ...at, step });
     steps.push(step);
     entropies.push(entropy);
@@ -93,11 +101,13 @@ export function readLines(text) {
  * @returns {Fault | null}
  */
 function check(record, previous) {
-  if (typeof record !== "object" || record === null || Array.isArray(record)) return fault("object", { got: shown(record) });
+  if (typeof record !== "object" || record === null || Array.isArray(record))
+    return fault("object", { got: shown(record) });
   for (const field of ["step", "entropy"]) if (!Object.hasOwn(record, field)) return fault("missing", { field });
   const { step, entropy } = record;
   // some programs write whole numbers as floats: 2.0 is 2
-  if (typeof step !== "number" || !Number.isInteger(step) || step < 0 || step >= 9e15) return fault("step", { got: shown(step) });
+  if (typeof step !== "number" || !Number.isInteger(step) || step < 0 || step >= 9e15)
+    return fault("step", { got: shown(step) });
   if (typeof entropy !== "number" || !Number.isFinite(entropy)) return fault("entropy", { got: shown(entropy) });
   if (step === previous) return fault("twice", { step });
   if (step < previous) return fault("order", { step, previous });
@@ -106,7 +116,7 @@ function check(record, previous) {
 
 /** @param {unknown} value */
 function shown(value) {
-  const text = value === Infinity || value === -Infinity ? String(value) : JSON.stringify(value) ?? "undefined";
+  const text = value === Infinity || value === -Infinity ? String(value) : (JSON.stringify(value) ?? "undefined");
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }
 
@@ -130,7 +140,13 @@ function locate(text) {
     const alone = !open && text[end] === "]" && record === 1 && element.trim() === "";
     if (!alone && !parses(element)) {
       const bare = NOT_JSON.exec(` ${element}`);
-      if (bare && parses(` ${element}`.replaceAll(new RegExp(NOT_JSON, "g"), (whole, word) => whole.replace(word, "0")) + (open ? "}" : ""))) {
+      if (
+        bare &&
+        parses(
+          ` ${element}`.replaceAll(new RegExp(NOT_JSON, "g"), (whole, word) => whole.replace(word, "0")) +
+            (open ? "}" : ""),
+        )
+      ) {
         return fault("nan", { line: lineAt(from + bare.index), record, got: bare[1] });
       }
       if (open) return fault("early", { line: lineAt(text.trimEnd().length), record });
@@ -183,4 +199,8 @@ function elementEnd(text, from) {
  * @param {string} text
  * @param {number} at
  */
-const near = (text, at) => text.slice(at, at + 30).split("\n")[0].trim();
+const near = (text, at) =>
+  text
+    .slice(at, at + 30)
+    .split("\n")[0]
+    .trim();

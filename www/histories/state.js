@@ -1,5 +1,6 @@
-// What the page of histories remembers: the runs with their names and looks, and how they are shown. The points themselves lie in a
-// store beside the state, under a fingerprint; a state carries them only where they are few, so that a link stays short.
+// What the page of histories remembers: the runs with their names and looks, and how they are shown. The points
+// themselves lie in a store beside the state, under a fingerprint; a state carries them only where they are few,
+// so that a link stays short.
 
 import { sampleNames, samplePoints } from "./sample.js";
 
@@ -60,7 +61,14 @@ export function keep(points) {
 
 /** @returns {State} */
 export function initial() {
-  const runs = sampleNames.map((sample, colour) => ({ key: `sample-${sample}`, label: sample, file: `${PREFIX}${sample.toLowerCase()}.json`, colour, off: false, data: sampleData(sample) }));
+  const runs = sampleNames.map((sample, colour) => ({
+    key: `sample-${sample}`,
+    label: sample,
+    file: `${PREFIX}${sample.toLowerCase()}.json`,
+    colour,
+    off: false,
+    data: sampleData(sample),
+  }));
   return { runs, smooth: { kind: "none", window: 9, weight: 0.9 }, marked: true, share: 0.5, zoom: null };
 }
 
@@ -94,7 +102,11 @@ export function withLoaded(state, loaded) {
     const data = keep(points);
     const waits = runs.find((run) => !pointsOf(run) && run.file === file) ?? null;
     if (waits) runs = runs.map((run) => (run === waits ? { ...run, data } : run));
-    else runs = [...runs, { key: freshKey(runs), label: freshLabel(runs, label), file, colour: freshColour(runs), off: false, data }];
+    else
+      runs = [
+        ...runs,
+        { key: freshKey(runs), label: freshLabel(runs, label), file, colour: freshColour(runs), off: false, data },
+      ];
   }
   return carried({ ...state, runs, zoom: null });
 }
@@ -125,13 +137,16 @@ export function carried(state) {
   const few = total(state) <= IN_LINK;
   const runs = state.runs.map(({ records: _, ...run }) => {
     const points = few && !isSample(run) ? pointsOf(run) : undefined;
-    return points ? { ...run, records: { steps: Array.from(points.steps), entropies: Array.from(points.entropies) } } : run;
+    return points
+      ? { ...run, records: { steps: Array.from(points.steps), entropies: Array.from(points.entropies) } }
+      : run;
   });
   return { ...state, runs };
 }
 
 /** @param {State} state */
-const total = (state) => state.runs.reduce((sum, run) => sum + (isSample(run) ? 0 : pointsOf(run)?.steps.length ?? 0), 0);
+const total = (state) =>
+  state.runs.reduce((sum, run) => sum + (isSample(run) ? 0 : (pointsOf(run)?.steps.length ?? 0)), 0);
 
 /** Whether a link would come without points. @param {State} state */
 export const leftOut = (state) => state.runs.some((run) => !isSample(run) && !run.records);
@@ -142,7 +157,10 @@ export const leftOut = (state) => state.runs.some((run) => !isSample(run) && !ru
  * @param {Partial<Run>} change
  * @returns {State}
  */
-export const withRun = (state, key, change) => ({ ...state, runs: state.runs.map((run) => (run.key === key ? { ...run, ...change } : run)) });
+export const withRun = (state, key, change) => ({
+  ...state,
+  runs: state.runs.map((run) => (run.key === key ? { ...run, ...change } : run)),
+});
 
 /** @param {State} state @param {string} key @returns {State} */
 export const without = (state, key) => carried({ ...state, runs: state.runs.filter((run) => run.key !== key) });
@@ -172,7 +190,8 @@ const isRecord = (data) => typeof data === "object" && data !== null && !Array.i
  * @param {number} high
  * @param {number} fallback
  */
-const within = (value, low, high, fallback) => (typeof value === "number" && value >= low && value <= high ? value : fallback);
+const within = (value, low, high, fallback) =>
+  typeof value === "number" && value >= low && value <= high ? value : fallback;
 
 /**
  * @param {unknown} data
@@ -187,18 +206,39 @@ export function read(data) {
     if (!isRecord(each)) continue;
     const label = typeof each.label === "string" ? each.label.slice(0, 120) : "";
     const file = typeof each.file === "string" ? each.file.slice(0, 200) : "";
-    const base = { key: freshKey(runs), label: label || `${runs.length + 1}`, file, colour: Math.trunc(within(each.colour, 0, 7, runs.length % 8)), off: each.off === true };
+    const base = {
+      key: freshKey(runs),
+      label: label || `${runs.length + 1}`,
+      file,
+      colour: Math.trunc(within(each.colour, 0, 7, runs.length % 8)),
+      off: each.off === true,
+    };
     const sample = sampleNames.find((name) => each.data === `sample-${name}`);
     const points = sample ? null : readRecords(each.records, room);
     room -= points?.steps.length ?? 0;
     const given = typeof each.data === "string" ? each.data.slice(0, 60) : "";
-    runs.push({ ...base, data: sample ? sampleData(sample) : points ? keep(points) : given.startsWith("sample-") ? "" : given });
+    runs.push({
+      ...base,
+      data: sample ? sampleData(sample) : points ? keep(points) : given.startsWith("sample-") ? "" : given,
+    });
   }
   const smooth = isRecord(data.smooth) ? data.smooth : {};
   const kind = /** @type {State["smooth"]["kind"]} */ (smoothKinds.includes(smooth.kind) ? smooth.kind : "none");
-  const zoom = Array.isArray(data.zoom) && data.zoom.length === 2 && data.zoom.every(Number.isFinite) && data.zoom[0] < data.zoom[1] ? /** @type {[number, number]} */ ([data.zoom[0], data.zoom[1]]) : null;
+  const zoom =
+    Array.isArray(data.zoom) &&
+    data.zoom.length === 2 &&
+    data.zoom.every(Number.isFinite) &&
+    data.zoom[0] < data.zoom[1]
+      ? /** @type {[number, number]} */ ([data.zoom[0], data.zoom[1]])
+      : null;
   const windows = Math.trunc(within(smooth.window, 1, 501, 9));
-  return carried({ runs, smooth: { kind, window: windows, weight: within(smooth.weight, 0, 0.999, 0.9) }, marked: data.marked !== false, share: within(data.share, 0.01, 0.99, 0.5), zoom });
+  return carried({
+    runs,
+    smooth: { kind, window: windows, weight: within(smooth.weight, 0, 0.999, 0.9) },
+    marked: data.marked !== false,
+    share: within(data.share, 0.01, 0.99, 0.5),
+    zoom,
+  });
 }
 
 /**
@@ -209,7 +249,11 @@ export function read(data) {
 function readRecords(records, room) {
   if (!isRecord(records) || !Array.isArray(records.steps) || !Array.isArray(records.entropies)) return null;
   const { steps, entropies } = records;
-  const good = steps.length > 0 && steps.length <= room && steps.length === entropies.length &&
-    steps.every((step, i) => Number.isFinite(step) && (i === 0 || step > steps[i - 1])) && entropies.every(Number.isFinite);
+  const good =
+    steps.length > 0 &&
+    steps.length <= room &&
+    steps.length === entropies.length &&
+    steps.every((step, i) => Number.isFinite(step) && (i === 0 || step > steps[i - 1])) &&
+    entropies.every(Number.isFinite);
   return good ? { steps: Float64Array.from(steps), entropies: Float64Array.from(entropies) } : null;
 }

@@ -29,8 +29,12 @@ export function statistics(library, run) {
   const mean = library.meanF64(batch, entropies);
   batch.free();
   const made = {
-    steps: entropies.length, mean, max: entropies.reduce((a, b) => Math.max(a, b)), min: entropies.reduce((a, b) => Math.min(a, b)),
-    first: entropies[0], last: entropies[entropies.length - 1],
+    steps: entropies.length,
+    mean,
+    max: entropies.reduce((a, b) => Math.max(a, b)),
+    min: entropies.reduce((a, b) => Math.min(a, b)),
+    first: entropies[0],
+    last: entropies[entropies.length - 1],
   };
   known.set(run.data, made);
   return made;
@@ -76,7 +80,14 @@ export class RunTable {
    * @param {boolean} anew
    */
   draw(state, anew) {
-    const built = JSON.stringify(state.runs.map(({ key, data, colour }) => [key, data, colour, pointsOf(/** @type {any} */ ({ data })) !== undefined]));
+    const built = JSON.stringify(
+      state.runs.map(({ key, data, colour }) => [
+        key,
+        data,
+        colour,
+        pointsOf(/** @type {any} */ ({ data })) !== undefined,
+      ]),
+    );
     if (anew || built !== this.built) {
       const focus = document.activeElement?.id ?? "";
       this.build(state);
@@ -98,11 +109,18 @@ export class RunTable {
 
   /** @param {State} state */
   build(state) {
-    const heads = ["run", ...NUMBERS, "collapse", "actions"].map((head) => html("th", { scope: "col", "data-head": head }, head === "collapse" ? "" : t(`histories.column.${head}`)));
-    this.container.replaceChildren(html("table", { class: "lab-table" },
-      html("caption", {}, t("histories.table.caption")),
-      html("thead", {}, html("tr", {}, ...heads)),
-      html("tbody", {}, ...state.runs.map((run, index) => this.row(run, index, state.runs.length)))));
+    const heads = ["run", ...NUMBERS, "collapse", "actions"].map((head) =>
+      html("th", { scope: "col", "data-head": head }, head === "collapse" ? "" : t(`histories.column.${head}`)),
+    );
+    this.container.replaceChildren(
+      html(
+        "table",
+        { class: "lab-table" },
+        html("caption", {}, t("histories.table.caption")),
+        html("thead", {}, html("tr", {}, ...heads)),
+        html("tbody", {}, ...state.runs.map((run, index) => this.row(run, index, state.runs.length))),
+      ),
+    );
   }
 
   /**
@@ -113,24 +131,79 @@ export class RunTable {
   row(run, index, count) {
     const { actions } = this;
     const { key, label, colour } = run;
-    const field = html("input", { type: "text", id: `histories-label-${key}`, maxlength: 120, autocomplete: "off", spellcheck: "false", "aria-label": t("histories.rename", { label }) });
+    const field = html("input", {
+      type: "text",
+      id: `histories-label-${key}`,
+      maxlength: 120,
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-label": t("histories.rename", { label }),
+    });
     field.value = label;
     field.addEventListener("change", () => {
       const typed = field.value.trim();
       if (typed === "") field.value = label;
       else actions.rename(key, typed);
     });
-    const look = html("button", { type: "button", class: "look", id: `histories-look-${key}`, "aria-label": t("histories.recolour", { label, number: colour + 1 }), title: t("histories.recolour", { label, number: colour + 1 }), onclick: () => actions.recolour(key) }, sample(colour));
-    const button = (/** @type {string} */ id, /** @type {string} */ sign, /** @type {() => void} */ press, useless = false) =>
-      html("button", { type: "button", class: "small", id: `histories-${id}-${key}`, "aria-label": t(`histories.${id}`, { label }), title: t(`histories.${id}`, { label }), "aria-disabled": useless ? "true" : null, onclick: press }, sign);
+    const look = html(
+      "button",
+      {
+        type: "button",
+        class: "look",
+        id: `histories-look-${key}`,
+        "aria-label": t("histories.recolour", { label, number: colour + 1 }),
+        title: t("histories.recolour", { label, number: colour + 1 }),
+        onclick: () => actions.recolour(key),
+      },
+      sample(colour),
+    );
+    const button = (
+      /** @type {string} */ id,
+      /** @type {string} */ sign,
+      /** @type {() => void} */ press,
+      useless = false,
+    ) =>
+      html(
+        "button",
+        {
+          type: "button",
+          class: "small",
+          id: `histories-${id}-${key}`,
+          "aria-label": t(`histories.${id}`, { label }),
+          title: t(`histories.${id}`, { label }),
+          "aria-disabled": useless ? "true" : null,
+          onclick: press,
+        },
+        sign,
+      );
     const numbers = statistics(this.library, run);
     const cells = numbers
-      ? [...NUMBERS.map((name) => html("td", { "data-number": name, title: full(numbers[name]) }, short(numbers[name]))), html("td", { "data-number": "collapse" })]
-      : [html("td", { colspan: NUMBERS.length + 1, class: "words missing" }, t("histories.missing", { file: run.file || label }))];
-    return html("tr", { "data-run": key },
+      ? [
+          ...NUMBERS.map((name) =>
+            html("td", { "data-number": name, title: full(numbers[name]) }, short(numbers[name])),
+          ),
+          html("td", { "data-number": "collapse" }),
+        ]
+      : [
+          html(
+            "td",
+            { colspan: NUMBERS.length + 1, class: "words missing" },
+            t("histories.missing", { file: run.file || label }),
+          ),
+        ];
+    return html(
+      "tr",
+      { "data-run": key },
       html("th", { scope: "row" }, html("span", { class: "name-cell" }, look, field)),
       ...cells,
-      html("td", { class: "actions" }, button("up", "↑", () => actions.move(key, -1), index === 0), button("down", "↓", () => actions.move(key, 1), index === count - 1), button("remove", "✕", () => actions.remove(key))));
+      html(
+        "td",
+        { class: "actions" },
+        button("up", "↑", () => actions.move(key, -1), index === 0),
+        button("down", "↓", () => actions.move(key, 1), index === count - 1),
+        button("remove", "✕", () => actions.remove(key)),
+      ),
+    );
   }
 }
 
@@ -143,7 +216,11 @@ export function statisticsCsv(library, state) {
   const quoted = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
   const rows = state.runs.map((run) => {
     const numbers = statistics(library, run);
-    return [quoted(run.label), ...NUMBERS.map((name) => (numbers ? numbers[name] : "")), collapseStep(state, run) ?? ""].join(",");
+    return [
+      quoted(run.label),
+      ...NUMBERS.map((name) => (numbers ? numbers[name] : "")),
+      collapseStep(state, run) ?? "",
+    ].join(",");
   });
   return `${["run", ...NUMBERS, "collapse_step"].join(",")}\n${rows.join("\n")}\n`;
 }

@@ -1,5 +1,5 @@
-// One catalogue per language, flat keys, {name} for what is filled in. A catalogue is written in areas: the shell's is always
-// there, a page's comes with the page.
+// One catalogue per language, flat keys, {name} for what is filled in. A catalogue is written in areas: the shell's is
+// always there, a page's comes with the page.
 
 import en from "./en/shell.js";
 import zh from "./zh/shell.js";

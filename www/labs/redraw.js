@@ -1,11 +1,13 @@
-// Replaces what stands in an element without taking the focus from the reader.
+// Replaces the content of an element without losing the focus.
 
 /**
  * @param {HTMLElement} container
  * @param {(Node | string)[]} children whoever may hold the focus has an id
  */
 export function redraw(container, ...children) {
-  const focused = container.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).id : "";
+  const focused = container.contains(document.activeElement)
+    ? /** @type {HTMLElement} */ (document.activeElement).id
+    : "";
   container.replaceChildren(...children);
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }

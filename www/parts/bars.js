@@ -33,7 +33,9 @@ const NUMBERED = 16;
 export function drawChart(container, data) {
   const values = Array.from(data.values ?? []);
   const ghost = Array.from(data.ghost ?? []);
-  const finite = [...values, ...ghost].filter((value, index) => Number.isFinite(value) && data.mask[index % values.length] !== false);
+  const finite = [...values, ...ghost].filter(
+    (value, index) => Number.isFinite(value) && data.mask[index % values.length] !== false,
+  );
   const high = Math.max(0, ...finite);
   const low = Math.min(0, ...finite);
   // measured against the largest, because the distance of two huge numbers is infinite
@@ -44,19 +46,32 @@ export function drawChart(container, data) {
   const y = (/** @type {number} */ value) => TOP + ((high / unit - value / unit) / span) * (HEIGHT - TOP - bottom);
   const half = (WIDTH - 2 * SIDE) / (data.tokens.length * 2 + 2);
   // centre of a token's column, or of the state to its left
-  const x = (/** @type {number} */ index, /** @type {string} */ align) => SIDE + half * (2 * index + (align === "action" ? 2 : 1));
+  const x = (/** @type {number} */ index, /** @type {string} */ align) =>
+    SIDE + half * (2 * index + (align === "action" ? 2 : 1));
 
   const list = values.map((value, index) => `${placeName(data, index)} ${short(value)}`).join(", ");
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": t("chart.aria", { row: data.name, values: list }) });
+  const picture = svg("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    role: "img",
+    "aria-label": t("chart.aria", { row: data.name, values: list }),
+  });
   const every = Math.ceil(data.tokens.length / NUMBERED);
   for (const [index, token] of data.tokens.entries()) {
     if (index % every !== 0) continue;
-    picture.append(svg("text", { x: x(index, "action"), y: HEIGHT - 8, lang: "zh", class: data.mask[index] ? "tick" : "tick dropped" }, token));
+    picture.append(
+      svg(
+        "text",
+        { x: x(index, "action"), y: HEIGHT - 8, lang: "zh", class: data.mask[index] ? "tick" : "tick dropped" },
+        token,
+      ),
+    );
   }
   for (const [index, value] of values.entries()) {
     const dropped = data.mask[index] === false;
     const centre = x(index, data.align);
-    const classes = ["bar", value < 0 ? "minus" : "plus", index === data.chosen && "chosen", dropped && "dropped"].filter(Boolean).join(" ");
+    const classes = ["bar", value < 0 ? "minus" : "plus", index === data.chosen && "chosen", dropped && "dropped"]
+      .filter(Boolean)
+      .join(" ");
     if (dropped) continue;
     if (Number.isFinite(value)) {
       const top = Math.min(y(value), y(0));
@@ -65,15 +80,30 @@ export function drawChart(container, data) {
     }
     const other = ghost[index];
     if (Number.isFinite(other) && !Object.is(other, value)) {
-      picture.append(svg("rect", { x: centre - half * 0.55, y: Math.min(y(other), y(0)), width: half * 1.1, height: Math.max(1.5, Math.abs(y(other) - y(0))), class: "ghost" }));
+      picture.append(
+        svg("rect", {
+          x: centre - half * 0.55,
+          y: Math.min(y(other), y(0)),
+          width: half * 1.1,
+          height: Math.max(1.5, Math.abs(y(other) - y(0))),
+          class: "ghost",
+        }),
+      );
     }
     if (every > 1 && index !== data.chosen) continue;
     const above = !(value < 0);
     const edge = Number.isFinite(value) ? y(value) : y(0);
-    picture.append(svg("text", { x: centre, y: above ? edge - 5 : edge + 12, class: index === data.chosen ? "number chosen" : "number" }, brief(value)));
+    picture.append(
+      svg(
+        "text",
+        { x: centre, y: above ? edge - 5 : edge + 12, class: index === data.chosen ? "number chosen" : "number" },
+        brief(value),
+      ),
+    );
   }
   picture.append(svg("line", { x1: SIDE, x2: WIDTH - SIDE, y1: y(0), y2: y(0), class: "zero" }));
-  const key = ghost.length > 0 ? html("span", { class: "ghost-key" }, t("chart.ghost", { name: data.ghostName ?? "" })) : null;
+  const key =
+    ghost.length > 0 ? html("span", { class: "ghost-key" }, t("chart.ghost", { name: data.ghostName ?? "" })) : null;
   container.replaceChildren(html("h2", {}, data.title ?? t("chart.label", { row: data.name }), key), picture);
 }
 

@@ -6,7 +6,10 @@ import { Grid, idOf } from "./grid.js";
 
 /** @typedef {import("./grid.js").Place} Place */
 /** @typedef {{ text: string, count: number }} Span a heading over `count` columns */
-/** @typedef {{ key: string, name: string, symbol: Element | null, first: boolean, cells: import("./grid.js").Cell[] }} Row */
+/**
+ * @typedef {{ key: string, name: string, symbol: Element | null, first: boolean,
+ *   cells: import("./grid.js").Cell[] }} Row
+ */
 /** @typedef {{ label: string, corner: string, heads: string[], rows: Row[] }} Table */
 
 /** @extends {Grid<Place>} */
@@ -30,12 +33,19 @@ export class Columns extends Grid {
 
   /**
    * @param {Table} table
-   * @param {{ spans?: Span[], corner?: string, trial?: boolean }} [options] `corner`: what the spans are; `trial`: a number is still being typed
+   * @param {{ spans?: Span[], corner?: string, trial?: boolean }} [options] `corner`: what the spans are; `trial`: a
+   *   number is still being typed
    */
   draw(table, { spans = [], corner = "", trial = false } = {}) {
     this.table = table;
     this.scroller.setAttribute("aria-label", table.label);
-    const shape = JSON.stringify([table.label, table.heads, spans, corner, table.rows.map((row) => [row.key, row.name, row.cells.length])]);
+    const shape = JSON.stringify([
+      table.label,
+      table.heads,
+      spans,
+      corner,
+      table.rows.map((row) => [row.key, row.name, row.cells.length]),
+    ]);
     const same = shape === this.shape;
     if (!same) this.build(table, spans.length > 0 ? heading(spans, corner) : null);
     this.shape = shape;
@@ -55,9 +65,14 @@ export class Columns extends Grid {
    * @param {boolean} trial
    */
   tell(table, same, trial) {
-    const results = new Map(table.rows.flatMap((row) => row.cells.flatMap((cell, i) => (cell.kind === "result" ? [[`${row.key}.${i}`, cell.text]] : []))));
+    const results = new Map(
+      table.rows.flatMap((row) =>
+        row.cells.flatMap((cell, i) => (cell.kind === "result" ? [[`${row.key}.${i}`, cell.text]] : [])),
+      ),
+    );
     const order = new Map(table.rows.map((row, place) => [row.key, place]));
-    const changed = (/** @type {Map<string, string>} */ since) => [...results].filter(([id, text]) => same && since.get(id) !== text).map(([id]) => id);
+    const changed = (/** @type {Map<string, string>} */ since) =>
+      [...results].filter(([id, text]) => same && since.get(id) !== text).map(([id]) => id);
     const place = (/** @type {string} */ id) => (order.get(id.slice(0, id.lastIndexOf("."))) ?? 0) / 4;
     // marked: what the edit changes in all; moving: what its last keystroke did
     this.pulse(new Set(changed(this.settled)), new Map(changed(this.last).map((id) => [id, place(id)])));
@@ -75,13 +90,22 @@ export class Columns extends Grid {
     this.lines = [];
     this.editing = null;
     const columns = table.heads.length;
-    const head = html("div", { role: "row", class: "row head" }, html("div", { role: "columnheader", class: "name" }, table.corner));
+    const head = html(
+      "div",
+      { role: "row", class: "row head" },
+      html("div", { role: "columnheader", class: "name" }, table.corner),
+    );
     for (const [index, text] of table.heads.entries()) {
       const column = html("div", { role: "columnheader", class: "token" }, text);
       put(column, index);
       head.append(column);
     }
-    const grid = html("div", { role: "grid", class: "grid", "aria-label": table.label, "aria-colcount": columns + 1 }, above, head);
+    const grid = html(
+      "div",
+      { role: "grid", class: "grid", "aria-label": table.label, "aria-colcount": columns + 1 },
+      above,
+      head,
+    );
     grid.style.setProperty("--halves", String(columns));
     for (const row of table.rows) {
       const { line, cells } = lineOf({ ...row, align: "action", count: row.cells.length }, row.symbol, put);
@@ -92,7 +116,7 @@ export class Columns extends Grid {
     }
     this.scroller.replaceChildren(grid);
     this.setPlace(this.place && this.elements.has(idOf(this.place)) ? this.place : this.lines[0][0]);
-    // a table that was built anew under the reader's hands keeps the focus
+    // a table rebuilt while it is being edited keeps the focus
     if (held && this.place) this.elements.get(idOf(this.place))?.focus();
   }
 
@@ -107,7 +131,11 @@ export class Columns extends Grid {
  * @param {string} corner
  */
 function heading(spans, corner) {
-  const line = html("div", { role: "row", class: "row spans" }, html("div", { role: "columnheader", class: "name" }, corner));
+  const line = html(
+    "div",
+    { role: "row", class: "row spans" },
+    html("div", { role: "columnheader", class: "name" }, corner),
+  );
   let first = 2;
   for (const { text, count } of spans) {
     const head = html("div", { role: "columnheader", class: "span", "aria-colspan": count }, text);

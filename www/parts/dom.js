@@ -71,6 +71,17 @@ export function setText(element, text) {
 }
 
 /**
+ * @param {ParentNode} within
+ * @param {string} selector of an element that is there
+ * @returns {HTMLElement}
+ */
+export function find(within, selector) {
+  const element = within.querySelector(selector);
+  if (!(element instanceof HTMLElement)) throw new Error(`no element ${selector}`);
+  return element;
+}
+
+/**
  * @param {string} id
  * @returns {HTMLElement}
  */

@@ -18,7 +18,12 @@ import { html } from "./dom.js";
  */
 export function openEditor(cell, editing) {
   const field = html("input", {
-    class: "editor", type: "text", inputmode: editing.mode ?? "decimal", autocomplete: "off", spellcheck: "false", "aria-label": editing.label,
+    class: "editor",
+    type: "text",
+    inputmode: editing.mode ?? "decimal",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-label": editing.label,
   });
   field.value = editing.text;
   let open = true;

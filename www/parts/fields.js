@@ -13,13 +13,19 @@ import { t } from "../i18n/index.js";
 
 /**
  * @param {string} name
- * @param {{ label: import("./dom.js").Child[], step: number, set: (value: number, continued: boolean) => string | null, focus?: () => void }} options `set` takes the
- *   number, or says why not; `continued` for every step after the first of one movement
+ * @param {{ label: import("./dom.js").Child[], step: number, set: (value: number, continued: boolean) => string | null,
+ *   focus?: () => void }} options `set` takes the number, or says why not;
+ *   `continued` for every step after the first of one movement
  * @returns {NumberField}
  */
 export function numberField(name, { label: words, step, set, focus }) {
   const input = html("input", {
-    type: "text", inputmode: "decimal", id: `field-${name}`, role: "spinbutton", autocomplete: "off", "aria-describedby": `problem-${name}`,
+    type: "text",
+    inputmode: "decimal",
+    id: `field-${name}`,
+    role: "spinbutton",
+    autocomplete: "off",
+    "aria-describedby": `problem-${name}`,
   });
   const problem = html("span", { class: "problem", id: `problem-${name}`, role: "alert" });
   const label = html("label", { for: `field-${name}` }, ...words);
@@ -80,13 +86,19 @@ export function numberField(name, { label: words, step, set, focus }) {
     } else return;
     event.preventDefault();
   });
-  input.addEventListener("wheel", (event) => {
-    // a page that scrolls past must not change numbers: only the focused field listens
-    if (document.activeElement !== input) return;
-    event.preventDefault();
-    move(event.deltaY < 0 ? 1 : -1);
-  }, { passive: false });
-  drag(label, move, () => { moving = false; });
+  input.addEventListener(
+    "wheel",
+    (event) => {
+      // a page that scrolls past must not change numbers: only the focused field listens
+      if (document.activeElement !== input) return;
+      event.preventDefault();
+      move(event.deltaY < 0 ? 1 : -1);
+    },
+    { passive: false },
+  );
+  drag(label, move, () => {
+    moving = false;
+  });
   return { element, input, show };
 }
 
@@ -126,7 +138,11 @@ function parsedOrNaN(text) {
  * @returns {{ element: HTMLElement, select: HTMLSelectElement }}
  */
 export function choiceField(name, { label, options, set }) {
-  const select = html("select", { id: `choice-${name}` }, ...options.map(({ value, text }) => html("option", { value }, text)));
+  const select = html(
+    "select",
+    { id: `choice-${name}` },
+    ...options.map(({ value, text }) => html("option", { value }, text)),
+  );
   select.addEventListener("change", () => set(select.value));
   return { element: html("div", { class: "field" }, html("label", { for: `choice-${name}` }, label), select), select };
 }

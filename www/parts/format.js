@@ -25,7 +25,9 @@ function special(value, finite) {
  * @returns {string}
  */
 export const short = (value) =>
-  special(value, (x) => (x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(5).replace(/\.?0+e/, "e") : String(Number(x.toPrecision(6)))));
+  special(value, (x) =>
+    x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(5).replace(/\.?0+e/, "e") : String(Number(x.toPrecision(6))),
+  );
 
 /**
  * Every digit needed to get the same number back.

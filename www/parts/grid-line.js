@@ -9,11 +9,18 @@ import { html } from "./dom.js";
  * @param {(cell: HTMLElement, index: number) => void} put says where a cell stands
  */
 export function lineOf({ key, name, align, first, count, sequence }, sign, put) {
-  const symbol = sign && sign.textContent !== name ? html("span", { class: "symbol", "aria-hidden": "true" }, sign) : null;
+  const symbol =
+    sign && sign.textContent !== name ? html("span", { class: "symbol", "aria-hidden": "true" }, sign) : null;
   const header = html("div", { role: "rowheader", class: "name" }, html("span", {}, name), symbol);
   const line = html("div", { role: "row", class: `row ${align}${first ? " first" : ""}`, "data-line": key }, header);
   const cells = Array.from({ length: count }, (_, index) => {
-    const cell = html("div", { role: "gridcell", tabindex: -1, "data-row": key, "data-sequence": sequence, "data-index": index });
+    const cell = html("div", {
+      role: "gridcell",
+      tabindex: -1,
+      "data-row": key,
+      "data-sequence": sequence,
+      "data-index": index,
+    });
     put(cell, index);
     line.append(cell);
     return cell;

@@ -1,5 +1,5 @@
-// Cells in lines, walked and edited like a spreadsheet. It knows nothing of formulas and builds nothing: who extends it says which cells
-// there are (`elements`, `lines`, `cellAt`), and calls `drawCell` for each of them.
+// Cells in lines, walked and edited like a spreadsheet. It knows nothing of formulas and builds nothing: who extends it
+// says which cells there are (`elements`, `lines`, `cellAt`), and calls `drawCell` for each of them.
 
 import { Bubble } from "./bubble.js";
 import { html, setText } from "./dom.js";
@@ -32,17 +32,21 @@ import { openEditor } from "./editor.js";
  * @property {(place: P) => void} copy
  */
 
-/** @typedef {"depends" | "comes" | "changed" | "here"} Mark what depends on the focused cell, what it comes from, what an edit changed, where a tour stands */
+/**
+ * @typedef {"depends" | "comes" | "changed" | "here"} Mark what depends on the focused cell, what it comes from, what
+ *   an edit changed, where a tour stands
+ */
 
 /** @param {Place} place */
-export const idOf = ({ row, sequence, index }) => (sequence === undefined ? `${row}.${index}` : `${row}.${sequence}.${index}`);
+export const idOf = ({ row, sequence, index }) =>
+  sequence === undefined ? `${row}.${index}` : `${row}.${sequence}.${index}`;
 
 /** Depths of the tint. */
 const TINTS = 8;
 
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
-/** More than this does not move: nobody could follow it, and it would cost the frame. */
+/** Above this number of cells nothing is animated: nobody could follow it, and the frame would be late. */
 const MOVING = 160;
 
 /** @template {Place} P */
@@ -109,11 +113,24 @@ export class Grid {
   drawCell(element, cell, id) {
     const tint = cell.strength === 0 ? "" : `tint-${Math.ceil(cell.strength * TINTS)}`;
     const role = cell.role !== undefined && `role-${cell.role}`;
-    const look = ["cell", cell.kind, cell.tone, tint, cell.dropped && "dropped", cell.faint && "faint", cell.differs, role].filter(Boolean).join(" ");
-    // style is the dearest part of an edit: a class that stays is not set again
+    const look = [
+      "cell",
+      cell.kind,
+      cell.tone,
+      tint,
+      cell.dropped && "dropped",
+      cell.faint && "faint",
+      cell.differs,
+      role,
+    ]
+      .filter(Boolean)
+      .join(" ");
+    // styling is the most expensive part of an edit: a class that stays is not set again
     if (this.looks.get(element) !== look) {
       this.looks.set(element, look);
-      const marks = Object.entries(this.marked).filter(([, ids]) => ids.has(id)).map(([mark]) => mark);
+      const marks = Object.entries(this.marked)
+        .filter(([, ids]) => ids.has(id))
+        .map(([mark]) => mark);
       element.className = [look, ...marks].join(" ");
       if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
     }
@@ -155,7 +172,11 @@ export class Grid {
     const cell = target instanceof Element ? target.closest("[data-index]") : null;
     if (!(cell instanceof HTMLElement)) return null;
     const { row, sequence, index } = cell.dataset;
-    return /** @type {P} */ ({ row: String(row), ...(sequence !== undefined && { sequence: Number(sequence) }), index: Number(index) });
+    return /** @type {P} */ ({
+      row: String(row),
+      ...(sequence !== undefined && { sequence: Number(sequence) }),
+      index: Number(index),
+    });
   }
 
   /** @param {FocusEvent} event */
@@ -244,7 +265,7 @@ export class Grid {
         this.editing = null;
         const problem = text === null ? null : this.handlers.commit(place, text);
         if (text === null || problem) this.handlers.cancel();
-        // an edit may have built the grid anew: then the cell stands elsewhere
+        // an edit may have rebuilt the grid: then the cell is another element
         const now = this.elements.get(idOf(place)) ?? element;
         const current = this.cellAt(place);
         element.replaceChildren();
@@ -277,9 +298,13 @@ export class Grid {
     this.mark("changed", marked);
     if (still.matches || changed.size > MOVING) return;
     for (const [id, order] of changed) {
-      this.elements.get(id)?.animate([{ boxShadow: "inset 0 0 0 2px var(--pulse)" }, { boxShadow: "inset 0 0 0 2px transparent" }], {
-        duration: 700, delay: order * 45, easing: "ease-out",
-      });
+      this.elements
+        .get(id)
+        ?.animate([{ boxShadow: "inset 0 0 0 2px var(--pulse)" }, { boxShadow: "inset 0 0 0 2px transparent" }], {
+          duration: 700,
+          delay: order * 45,
+          easing: "ease-out",
+        });
     }
   }
 }

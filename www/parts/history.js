@@ -29,7 +29,8 @@ export class History {
   }
 
   /**
-   * Replaces the present by what is no edit at all, such as another page in front: what was undone can still be redone.
+   * Replaces the present without an edit, for instance when another page is opened: what was undone can still be
+   * redone.
    * @param {S} next
    */
   turn(next) {

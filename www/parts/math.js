@@ -30,7 +30,8 @@ export const brackets = (...parts) => group(op("("), ...parts, op(")"));
  * @param {Element} base
  * @param {Element | string} index
  */
-export const sub = (base, index) => mathml("msub", {}, base, typeof index === "string" ? mathml("mn", {}, index) : index);
+export const sub = (base, index) =>
+  mathml("msub", {}, base, typeof index === "string" ? mathml("mn", {}, index) : index);
 
 /**
  * @param {Element} base
@@ -112,6 +113,7 @@ const indices = (first, t) => (t === undefined ? first : group(first, op(","), m
  * @returns {Element}
  */
 export const symbol = (key, index, sequence) => {
-  const place = index === undefined ? undefined : sequence === undefined ? `${index + 1}` : `${sequence + 1},${index + 1}`;
+  const place =
+    index === undefined ? undefined : sequence === undefined ? `${index + 1}` : `${sequence + 1},${index + 1}`;
   return symbols[key](place);
 };

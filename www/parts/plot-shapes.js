@@ -26,7 +26,10 @@ const DASHES = ["", "7 3", "2 3", "10 3 2 3", "5 2 1 2 1 2", "14 4", "1 4", "9 2
  * @param {number} [dash]
  * @param {boolean} [quiet]
  */
-const look = (colour, dash = colour, quiet = false) => ({ class: `curve c${colour % 8}${quiet ? " quiet" : ""}`, "stroke-dasharray": DASHES[dash % 8] || null });
+const look = (colour, dash = colour, quiet = false) => ({
+  class: `curve c${colour % 8}${quiet ? " quiet" : ""}`,
+  "stroke-dasharray": DASHES[dash % 8] || null,
+});
 
 /**
  * @param {Plot} plot
@@ -44,7 +47,11 @@ function lookOf(plot, series) {
  * @param {boolean} [quiet]
  */
 export const sample = (colour, dash, quiet) =>
-  svg("svg", { viewBox: "0 0 26 10", class: "sample", "aria-hidden": "true" }, svg("line", { ...look(colour, dash, quiet), x1: 1, x2: 25, y1: 5, y2: 5 }));
+  svg(
+    "svg",
+    { viewBox: "0 0 26 10", class: "sample", "aria-hidden": "true" },
+    svg("line", { ...look(colour, dash, quiet), x1: 1, x2: 25, y1: 5, y2: 5 }),
+  );
 
 /** Four digits are what can be read off a picture. @param {number} value */
 export const brief = (value) => short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(4)) : value);
@@ -77,9 +84,14 @@ export function axes({ width, height, x, y, px, py }, plot) {
     svg("text", { class: "axis side", x: left - 7, y: py(tick) + 4 }, short(tick)),
   ]);
   return [
-    ...across, ...up,
+    ...across,
+    ...up,
     svg("text", { class: "axis title", x: (left + right) / 2, y: height - 6 }, plot.x.label),
-    svg("text", { class: "axis title", transform: `translate(13 ${(EDGE.top + bottom) / 2}) rotate(-90)` }, plot.y.label),
+    svg(
+      "text",
+      { class: "axis title", transform: `translate(13 ${(EDGE.top + bottom) / 2}) rotate(-90)` },
+      plot.y.label,
+    ),
   ];
 }
 
@@ -105,7 +117,14 @@ export function marks({ width, height, px, py }, plot) {
       const free = ends.findIndex((end) => end <= start);
       const level = free < 0 ? ends.length : free;
       ends[level] = start + lengthOf(text);
-      return [line, svg("text", { class: `note ${before ? "before" : ""}`, x: at + (before ? -4 : 4), y: EDGE.top + 10 + level * 14 }, text)];
+      return [
+        line,
+        svg(
+          "text",
+          { class: `note ${before ? "before" : ""}`, x: at + (before ? -4 : 4), y: EDGE.top + 10 + level * 14 },
+          text,
+        ),
+      ];
     }
     const at = py(y ?? 0);
     if (!(at >= EDGE.top && at <= height - EDGE.bottom)) return [];
@@ -126,7 +145,10 @@ export function curve(frame, plot, series) {
   const { x, y, kind } = series;
   const places = Array.from(x, (_, i) => i);
   if (kind === "bars") return places.flatMap((i) => bar(frame, series, i, drawn));
-  if (kind === "points") return places.filter((i) => Number.isFinite(y[i])).map((i) => svg("circle", { ...drawn, cx: px(x[i]), cy: py(y[i]), r: 3 }));
+  if (kind === "points")
+    return places
+      .filter((i) => Number.isFinite(y[i]))
+      .map((i) => svg("circle", { ...drawn, cx: px(x[i]), cy: py(y[i]), r: 3 }));
   let path = "";
   let open = false;
   for (const i of places) {
@@ -143,7 +165,12 @@ export function curve(frame, plot, series) {
  * @param {Element} element
  */
 function clipped({ width, height }, element) {
-  const box = { x: EDGE.left, y: EDGE.top - 2, width: width - EDGE.left - EDGE.right, height: height - EDGE.top - EDGE.bottom + 4 };
+  const box = {
+    x: EDGE.left,
+    y: EDGE.top - 2,
+    width: width - EDGE.left - EDGE.right,
+    height: height - EDGE.top - EDGE.bottom + 4,
+  };
   return svg("svg", { ...box, viewBox: `${box.x} ${box.y} ${box.width} ${box.height}`, overflow: "hidden" }, element);
 }
 
@@ -154,12 +181,21 @@ function clipped({ width, height }, element) {
  * @param {Record<string, unknown>} drawn
  */
 function bar({ x: { domain }, px, py }, { x, y }, i, drawn) {
-  // a place that is no number is nowhere
+  // a position that is not a number is not drawn
   if (!Number.isFinite(y[i]) || !(x[i] >= domain[0] && x[i] <= domain[1])) return [];
   const gap = x.length > 1 ? Math.abs(px(x[Math.min(i + 1, x.length - 1)]) - px(x[Math.min(i, x.length - 2)])) : 40;
   const [a, b] = [py(y[i]), py(0)];
   if (!Number.isFinite(gap + a + b)) return [];
-  return [svg("rect", { ...drawn, "stroke-dasharray": null, x: px(x[i]) - gap * 0.45, width: Math.max(0.5, gap * 0.9), y: Math.min(a, b), height: Math.max(0.5, Math.abs(a - b)) })];
+  return [
+    svg("rect", {
+      ...drawn,
+      "stroke-dasharray": null,
+      x: px(x[i]) - gap * 0.45,
+      width: Math.max(0.5, gap * 0.9),
+      y: Math.min(a, b),
+      height: Math.max(0.5, Math.abs(a - b)),
+    }),
+  ];
 }
 
 /**
@@ -173,10 +209,14 @@ export function handle({ x: { domain }, height, px, py }, plot, shown) {
   if (!movable || !(movable.x >= domain[0] && movable.x <= domain[1])) return [];
   const at = px(movable.x);
   const bottom = height - EDGE.bottom;
-  const dots = shown.filter(({ kind = "line", quiet }) => kind === "line" && !quiet).flatMap((series) => {
-    const y = py(movable.values?.[series.id] ?? nearest(series, movable.x));
-    return y >= EDGE.top - 1 && y <= bottom + 1 ? [svg("circle", { class: `dot ${lookOf(plot, series).class}`, cx: at, cy: y, r: 4 })] : [];
-  });
+  const dots = shown
+    .filter(({ kind = "line", quiet }) => kind === "line" && !quiet)
+    .flatMap((series) => {
+      const y = py(movable.values?.[series.id] ?? nearest(series, movable.x));
+      return y >= EDGE.top - 1 && y <= bottom + 1
+        ? [svg("circle", { class: `dot ${lookOf(plot, series).class}`, cx: at, cy: y, r: 4 })]
+        : [];
+    });
   const grip = svg("path", { class: "grip", d: `M${at - 6} ${bottom - 9}L${at + 6} ${bottom - 9}L${at} ${bottom}Z` });
   return [svg("line", { class: "moved", x1: at, x2: at, y1: EDGE.top, y2: bottom }), ...dots, grip];
 }

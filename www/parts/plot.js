@@ -1,6 +1,6 @@
-// Curves and bars over numbers, as SVG: axes with round ticks, a legend that switches series, a cursor for pointer and keys, zoom,
-// or one mark that can be moved. Every series has a colour and a dash of its own, so that colour alone carries nothing.
-// The picture is as wide as its place, so that its words keep their size on a phone.
+// Curves and bars over numbers, as SVG: axes with round ticks, a legend that switches series, a cursor for pointer and
+// keys, zoom, or one mark that can be moved. Every series has a colour and a dash of its own, so that colour alone
+// carries nothing. The picture is as wide as its place, so that its words keep their size on a phone.
 
 import { t } from "../i18n/index.js";
 import { html, svg } from "./dom.js";
@@ -16,7 +16,8 @@ export { ticks } from "./scale.js";
  * @property {string} name
  * @property {ArrayLike<number>} x ascending
  * @property {ArrayLike<number>} y where it is not finite the curve is broken
- * @property {"line" | "bars" | "points"} [kind] default "line"; a bar goes from 0 to y, as wide as the distance to its neighbour
+ * @property {"line" | "bars" | "points"} [kind] default "line"; a bar goes from 0 to y,
+ *   as wide as the distance to its neighbour
  * @property {number} [colour] 0 to 7, default its place among the series
  * @property {number} [dash] 0 to 7, default as the colour
  * @property {boolean} [quiet] thin and grey: for comparison only
@@ -68,13 +69,17 @@ export class PlotView {
     this.picture.addEventListener("pointerleave", () => this.point(null));
     this.picture.addEventListener("keydown", (event) => this.key(/** @type {KeyboardEvent} */ (event)));
     this.picture.addEventListener("pointerdown", (event) => this.drag(/** @type {PointerEvent} */ (event)));
-    this.picture.addEventListener("focus", () => { this.moving = false; });
+    this.picture.addEventListener("focus", () => {
+      this.moving = false;
+    });
     // in the next frame, because drawing changes the height that is being observed
-    const observer = new ResizeObserver(() => requestAnimationFrame(() => this.fit() && this.plot && this.draw(this.plot)));
+    const observer = new ResizeObserver(() =>
+      requestAnimationFrame(() => this.fit() && this.plot && this.draw(this.plot)),
+    );
     observer.observe(this.picture);
   }
 
-  /** Takes the width there is; says whether it is another than before. */
+  /** Takes the available width; returns whether it has changed. */
   fit() {
     const width = Math.round(this.picture.getBoundingClientRect().width);
     if (width < 40) return false;
@@ -94,14 +99,19 @@ export class PlotView {
     const domain = plot.zoom ?? plot.x.domain ?? extent(shown.flatMap(({ x }) => Array.from(x)));
     this.x = scale(domain, { log: plot.x.log, count: this.width < 420 ? 4 : 6 });
     const inside = (/** @type {Series} */ { x, y, kind }) => [
-      ...Array.from(y).filter((_, i) => x[i] >= domain[0] && x[i] <= domain[1]), ...(kind === "bars" ? [0] : []),
+      ...Array.from(y).filter((_, i) => x[i] >= domain[0] && x[i] <= domain[1]),
+      ...(kind === "bars" ? [0] : []),
     ];
     this.y = scale(plot.y.domain ?? padded(extent(shown.flatMap(inside))), { count: this.compact ? 3 : 5 });
     this.picture.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     const frame = this.frame();
     this.cursorLine = svg("line", { class: "cursor", y1: EDGE.top, y2: this.height - EDGE.bottom, x1: -10, x2: -10 });
     this.picture.replaceChildren(
-      ...axes(frame, plot), ...marks(frame, plot), ...shown.flatMap((series) => curve(frame, plot, series)), this.cursorLine, ...handle(frame, plot, shown),
+      ...axes(frame, plot),
+      ...marks(frame, plot),
+      ...shown.flatMap((series) => curve(frame, plot, series)),
+      this.cursorLine,
+      ...handle(frame, plot, shown),
     );
     this.describe(plot);
     this.drawLegend();
@@ -112,7 +122,10 @@ export class PlotView {
   frame() {
     const { width, height, x = scale([0, 1]), y = scale([0, 1]) } = this;
     return {
-      width, height, x, y,
+      width,
+      height,
+      x,
+      y,
       px: (value) => EDGE.left + x.place(value) * (width - EDGE.left - EDGE.right),
       py: (value) => height - EDGE.bottom - y.place(value) * (height - EDGE.top - EDGE.bottom),
     };
@@ -122,10 +135,18 @@ export class PlotView {
   describe({ label, setZoom, movable }) {
     const { picture } = this;
     picture.setAttribute("role", movable ? "slider" : "img");
-    picture.setAttribute("aria-label", label + (movable ? ` ${t("plot.move", { name: movable.name })}` : setZoom ? ` ${t("plot.keys")}` : ""));
+    picture.setAttribute(
+      "aria-label",
+      label + (movable ? ` ${t("plot.move", { name: movable.name })}` : setZoom ? ` ${t("plot.keys")}` : ""),
+    );
     picture.classList.toggle("moves", movable !== undefined);
     const [low, high] = this.x?.domain ?? [0, 1];
-    for (const [name, value] of Object.entries({ valuemin: low, valuemax: high, valuenow: movable?.x, valuetext: movable && `${movable.name} ${brief(movable.x)}` })) {
+    for (const [name, value] of Object.entries({
+      valuemin: low,
+      valuemax: high,
+      valuenow: movable?.x,
+      valuetext: movable && `${movable.name} ${brief(movable.x)}`,
+    })) {
       if (movable) picture.setAttribute(`aria-${name}`, String(value));
       else picture.removeAttribute(`aria-${name}`);
     }
@@ -134,17 +155,35 @@ export class PlotView {
   drawLegend() {
     const { series = [], zoom, setZoom, legend = true } = this.plot ?? {};
     const wanted = legend && series.length > 1;
-    const keys = !wanted ? [] : series.map((each, place) => {
-      const flip = () => {
-        if (this.hidden.has(each.id)) this.hidden.delete(each.id);
-        else this.hidden.add(each.id);
-        if (this.plot) this.draw(this.plot);
-        /** @type {HTMLElement | null} */ (this.legend.querySelector(`[data-series="${CSS.escape(each.id)}"]`))?.focus();
-      };
-      const piece = sample(each.colour ?? place, each.dash, each.quiet);
-      return html("button", { type: "button", class: "key", "data-series": each.id, "aria-pressed": !this.hidden.has(each.id) ? "true" : "false", onclick: flip }, piece, each.name);
-    });
-    const all = zoom && setZoom ? [html("button", { type: "button", class: "small", onclick: () => setZoom(null) }, t("plot.all"))] : [];
+    const keys = !wanted
+      ? []
+      : series.map((each, place) => {
+          const flip = () => {
+            if (this.hidden.has(each.id)) this.hidden.delete(each.id);
+            else this.hidden.add(each.id);
+            if (this.plot) this.draw(this.plot);
+            /** @type {HTMLElement | null} */ (
+              this.legend.querySelector(`[data-series="${CSS.escape(each.id)}"]`)
+            )?.focus();
+          };
+          const piece = sample(each.colour ?? place, each.dash, each.quiet);
+          return html(
+            "button",
+            {
+              type: "button",
+              class: "key",
+              "data-series": each.id,
+              "aria-pressed": !this.hidden.has(each.id) ? "true" : "false",
+              onclick: flip,
+            },
+            piece,
+            each.name,
+          );
+        });
+    const all =
+      zoom && setZoom
+        ? [html("button", { type: "button", class: "small", onclick: () => setZoom(null) }, t("plot.all"))]
+        : [];
     this.legend.replaceChildren(...keys, ...all);
   }
 
@@ -169,14 +208,16 @@ export class PlotView {
     const from = this.valueAt(down);
     this.picture.setPointerCapture(down.pointerId);
     if (movable) movable.set(from, false);
-    // the plot is drawn anew at every step, so the present one is asked
-    const moved = (/** @type {Event} */ event) => this.plot?.movable?.set(this.valueAt(/** @type {PointerEvent} */ (event)), true);
+    // the plot is redrawn at every step, so the current one is asked
+    const moved = (/** @type {Event} */ event) =>
+      this.plot?.movable?.set(this.valueAt(/** @type {PointerEvent} */ (event)), true);
     if (movable) this.picture.addEventListener("pointermove", moved);
     const end = (/** @type {Event} */ event) => {
       this.picture.removeEventListener("pointermove", moved);
       if (movable || event.type !== "pointerup") return;
       const to = this.valueAt(/** @type {PointerEvent} */ (event));
-      if (Math.abs((this.x?.place(to) ?? 0) - (this.x?.place(from) ?? 0)) > 0.02) setZoom?.([Math.min(from, to), Math.max(from, to)]);
+      if (Math.abs((this.x?.place(to) ?? 0) - (this.x?.place(from) ?? 0)) > 0.02)
+        setZoom?.([Math.min(from, to), Math.max(from, to)]);
     };
     for (const kind of ["pointerup", "pointercancel"]) this.picture.addEventListener(kind, end, { once: true });
   }
@@ -196,11 +237,17 @@ export class PlotView {
         this.moving = true;
       }
     };
-    const zoomed = (/** @type {number} */ factor) => setZoom?.([x.value(at - at * factor), x.value(at + (1 - at) * factor)]);
+    const zoomed = (/** @type {number} */ factor) =>
+      setZoom?.([x.value(at - at * factor), x.value(at + (1 - at) * factor)]);
     /** @type {Record<string, () => void>} */
     const keys = {
-      ArrowLeft: () => to(at - step), ArrowRight: () => to(at + step), Home: () => to(0), End: () => to(1),
-      ...(movable ? { ArrowDown: () => to(at - step), ArrowUp: () => to(at + step) } : { "+": () => zoomed(0.5), "-": () => zoomed(2), 0: () => setZoom?.(null) }),
+      ArrowLeft: () => to(at - step),
+      ArrowRight: () => to(at + step),
+      Home: () => to(0),
+      End: () => to(1),
+      ...(movable
+        ? { ArrowDown: () => to(at - step), ArrowUp: () => to(at + step) }
+        : { "+": () => zoomed(0.5), "-": () => zoomed(2), 0: () => setZoom?.(null) }),
     };
     if (!keys[event.key]) return;
     event.preventDefault();

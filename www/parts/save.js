@@ -2,16 +2,54 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** What a style sheet may say about a shape, and its value where nothing is said: that needs no writing down. */
+/** Properties that a style sheet may set on a shape, with their initial values, which are not written. */
 const PROPERTIES = {
-  fill: "rgb(0, 0, 0)", "fill-opacity": "1", stroke: "none", "stroke-width": "1px", "stroke-opacity": "1", "stroke-dasharray": "none",
-  "stroke-linejoin": "miter", "stroke-linecap": "butt", opacity: "1", "text-anchor": "start", "dominant-baseline": "auto",
-  "font-family": "", "font-size": "", "font-weight": "400", "font-style": "normal", "text-decoration-line": "none", "writing-mode": "horizontal-tb",
+  fill: "rgb(0, 0, 0)",
+  "fill-opacity": "1",
+  stroke: "none",
+  "stroke-width": "1px",
+  "stroke-opacity": "1",
+  "stroke-dasharray": "none",
+  "stroke-linejoin": "miter",
+  "stroke-linecap": "butt",
+  opacity: "1",
+  "text-anchor": "start",
+  "dominant-baseline": "auto",
+  "font-family": "",
+  "font-size": "",
+  "font-weight": "400",
+  "font-style": "normal",
+  "text-decoration-line": "none",
+  "writing-mode": "horizontal-tb",
 };
-/** Of these a child gets its parent's, so a value that is the parent's is not repeated. */
-const INHERITED = new Set(["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "text-anchor", "font-family", "font-size", "font-weight", "font-style", "writing-mode"]);
-const TEXT_ONLY = new Set(["text-anchor", "dominant-baseline", "font-family", "font-size", "font-weight", "font-style", "text-decoration-line", "writing-mode"]);
-/** Attributes that only the page itself has use for. */
+/** Inherited properties: a value equal to the parent's is not repeated. */
+const INHERITED = new Set([
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-opacity",
+  "stroke-dasharray",
+  "stroke-linejoin",
+  "stroke-linecap",
+  "text-anchor",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "writing-mode",
+]);
+const TEXT_ONLY = new Set([
+  "text-anchor",
+  "dominant-baseline",
+  "font-family",
+  "font-size",
+  "font-weight",
+  "font-style",
+  "text-decoration-line",
+  "writing-mode",
+]);
+/** Attributes that are of use only on the page. */
 const OWN = /^(class|style|tabindex|role|id|data-.*|aria-.*)$/;
 
 /**
@@ -28,7 +66,8 @@ export function svgText(picture) {
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
   const ground = document.createElementNS(SVG, "rect");
-  for (const [name, value] of Object.entries({ x, y, width, height, ...paint("fill", groundOf(picture)) })) ground.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries({ x, y, width, height, ...paint("fill", groundOf(picture)) }))
+    ground.setAttribute(name, String(value));
   const title = document.createElementNS(SVG, "title");
   title.textContent = picture.getAttribute("aria-label") ?? document.title;
   copy.prepend(title, ground);
@@ -62,7 +101,7 @@ export async function pngBlob(picture, scale = 2) {
 }
 
 /**
- * Hands the reader a file.
+ * Offers a file for download.
  * @param {string} name
  * @param {Blob | string} content
  */
@@ -79,11 +118,16 @@ export function saveFile(name, content) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
-
 /** @param {string} name */
 function typeOf(name) {
   const ending = name.slice(name.lastIndexOf(".") + 1);
-  const types = { svg: "image/svg+xml", json: "application/json", csv: "text/csv", html: "text/html", png: "image/png" };
+  const types = {
+    svg: "image/svg+xml",
+    json: "application/json",
+    csv: "text/csv",
+    html: "text/html",
+    png: "image/png",
+  };
   return `${types[/** @type {keyof typeof types} */ (ending)] ?? "text/plain"};charset=utf-8`;
 }
 
@@ -116,7 +160,10 @@ function carry(from, to, above) {
       continue;
     }
     const written = name === "text-decoration-line" ? "text-decoration" : name;
-    for (const [attribute, value] of Object.entries(name === "fill" || name === "stroke" ? paint(name, look[name]) : { [written]: look[name] })) to.setAttribute(attribute, value);
+    for (const [attribute, value] of Object.entries(
+      name === "fill" || name === "stroke" ? paint(name, look[name]) : { [written]: look[name] },
+    ))
+      to.setAttribute(attribute, value);
   }
   const children = Array.from(to.children);
   for (const [index, child] of Array.from(from.children).entries()) {
@@ -143,7 +190,7 @@ function paint(name, colour) {
 }
 
 /**
- * The paper the picture stands on.
+ * The background of the picture.
  * @param {Element} picture
  */
 function groundOf(picture) {

@@ -1,4 +1,5 @@
-// From numbers to places on an axis and back; which numbers are written beside it. Without imports, so that Node can test it.
+// From numbers to places on an axis and back; which numbers are written beside it. Without imports,
+// so that Node can test it.
 
 /**
  * @typedef {object} Scale an axis of length 1
@@ -39,7 +40,9 @@ export function logTicks(low, high, count = 6) {
   const powers = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) powers.push(power);
   const among = (/** @type {number[]} */ factors) =>
-    powers.flatMap((power) => factors.map((factor) => Number((factor * 10 ** power).toPrecision(12)))).filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
+    powers
+      .flatMap((power) => factors.map((factor) => Number((factor * 10 ** power).toPrecision(12))))
+      .filter((tick) => tick >= low * (1 - 1e-9) && tick <= high * (1 + 1e-9));
   const fine = among([1, 2, 5]);
   if (fine.length < 3) return ticks(low, high, count);
   return fine.length > 2 * count ? among([1]) : fine;
@@ -91,7 +94,10 @@ export function extent(values) {
  * @param {[number, number]} range
  * @returns {[number, number]}
  */
-export const padded = ([low, high]) => [low === 0 ? 0 : low - (high - low) * 0.06, high === 0 ? 0 : high + (high - low) * 0.06];
+export const padded = ([low, high]) => [
+  low === 0 ? 0 : low - (high - low) * 0.06,
+  high === 0 ? 0 : high + (high - low) * 0.06,
+];
 
 /**
  * @param {number} value

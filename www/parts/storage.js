@@ -1,4 +1,4 @@
-// Two small preferences. Browsers may refuse storage altogether; the page then only forgets them.
+// Two small preferences. Browsers may refuse storage; the page then forgets them.
 
 /**
  * @param {string} name

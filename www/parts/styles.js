@@ -1,5 +1,5 @@
-// Style sheets that come with the first page that needs them, and count only while such a page is in front: a page looks the same
-// whatever was opened before it.
+// Style sheets that come with the first page that needs them, and count only while such a page is in front: a page
+// looks the same whatever was opened before it.
 
 import { html } from "./dom.js";
 
@@ -7,7 +7,7 @@ import { html } from "./dom.js";
 const sheets = new Map();
 
 /**
- * One that does not come leaves the page plain, not empty.
+ * If one fails to load, the page is unstyled, not empty.
  * @param {string} name
  * @returns {Promise<void>}
  */

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until the reader chooses.
+// Light or dark: as the system says, until the user chooses.
 
 import { remember, remembered } from "./storage.js";
 

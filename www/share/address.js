@@ -5,9 +5,9 @@ import { decode, encode } from "./link.js";
 /** @typedef {import("../shell.js").Snapshot} Snapshot */
 /** @typedef {import("./link.js").Problem} Problem */
 
-/** A turn of a wheel is many changes: the address waits until it is over. */
+/** One turn of the wheel is many changes: the address is written when it is over. */
 const PAUSE = 300;
-/** Longer ones are cut off on the way by one program or another. */
+/** Longer ones are cut off by some programs. */
 export const LONGEST = 16_000;
 
 /**
@@ -35,7 +35,7 @@ export class Address {
     this.written = location.hash;
     window.addEventListener("hashchange", async () => {
       if (location.hash === this.written) return;
-      // what was about to be written is older than the link that has just come
+      // a pending write is older than the link that has just arrived
       clearTimeout(this.timer);
       this.timer = 0;
       const { hash } = location;

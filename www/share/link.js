@@ -1,15 +1,16 @@
-// The whole state as a piece of text: for the fragment of a link, and for a file. No imports: what reads strangers' data stands alone.
+// The whole state as a piece of text: for the fragment of a link, and for a file. No imports:
+// code that reads untrusted data stands alone.
 //
-// A link is `#1.` and the base64url of the zlib-compressed JSON. Zlib rather than bare deflate for its checksum: a link that lost or
-// changed a letter on its way is refused instead of showing other numbers. The states in it are whole, not differences from the
-// examples of today, so an old link keeps its numbers when the examples change.
+// A link is `#1.` and the base64url of the zlib-compressed JSON. Zlib rather than bare deflate for its checksum: a link
+// that lost or changed a letter on its way is refused instead of showing other numbers. The states in it are whole, not
+// differences from the examples of today, so an old link keeps its numbers when the examples change.
 
 /** @typedef {import("../shell.js").Snapshot} Snapshot */
 /** @typedef {"broken" | "version" | "large"} Problem */
 
 export const VERSION = 1;
 
-/** No state is as large as this; a link that unpacks to more is meant to harm. */
+/** No state is as large as this; a link that unpacks to more is malicious. */
 const BYTES = 2 * 1024 * 1024;
 const LETTERS = 1024 * 1024;
 const DEPTH = 24;
@@ -17,7 +18,12 @@ const PAGES = 32;
 
 /** What JSON cannot hold, under a sign of its own; a string that begins with the sign gets a second one. */
 const SIGN = "~";
-const SPECIAL = new Map([["NaN", NaN], ["inf", Infinity], ["-inf", -Infinity], ["-0", -0]]);
+const SPECIAL = new Map([
+  ["NaN", NaN],
+  ["inf", Infinity],
+  ["-inf", -Infinity],
+  ["-0", -0],
+]);
 /** Names that could reach into an object's prototype. */
 const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
 
@@ -37,7 +43,7 @@ export async function encode(snapshot) {
  */
 export async function decode(fragment) {
   if (fragment.length > LETTERS) return { problem: "large" };
-  // what chat programs add to the end of a link is none of ours
+  // chat programs add characters to the end of a link
   const found = /^#?(\d{1,6})\.([A-Za-z0-9_-]+)[\s.,;:!?)\]}>"'。，；：！？）】》”’]*$/u.exec(unescaped(fragment));
   if (!found) return { problem: "broken" };
   if (Number(found[1]) !== VERSION) return { problem: Number(found[1]) > VERSION ? "version" : "broken" };
@@ -51,14 +57,15 @@ export async function decode(fragment) {
  * @param {Snapshot} snapshot
  * @returns {string} JSON, in which numbers that JSON lacks have a spelling
  */
-export const write = ({ page, states }) => JSON.stringify({ page, states }, (_, value) => {
-  // its entries come by here one by one
-  if (ArrayBuffer.isView(value)) return Array.from(/** @type {Float64Array} */ (value));
-  return spelled(value);
-});
+export const write = ({ page, states }) =>
+  JSON.stringify({ page, states }, (_, value) => {
+    // its entries are visited one by one
+    if (ArrayBuffer.isView(value)) return Array.from(/** @type {Float64Array} */ (value));
+    return spelled(value);
+  });
 
 /**
- * The other way: a snapshot, or what is wrong with the text. Every page still has to read its own state.
+ * The inverse: a snapshot, or what is wrong with the text. Every page still has to read its own state.
  * @param {string} text
  * @returns {{ snapshot: Snapshot } | { problem: Problem }}
  */

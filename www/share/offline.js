@@ -1,4 +1,5 @@
-// Keeps the page for when there is no network. Only where a build put the list of its files beside the worker; a failure costs nothing.
+// Caches the page for offline use, if `cargo xtask playground` assembled it: it writes the name of the build and the
+// list of files. A failure costs nothing.
 
 /** @param {string} build of the library: the other one need not be kept */
 export async function keepOffline(build) {

@@ -1,4 +1,5 @@
-// The share panel under its button: the link, what can be copied and saved of the page in front, and the whole state as a file.
+// The share panel under its button: the link, what can be copied and saved of the page in front,
+// and the whole state as a file.
 
 import { t } from "../i18n/index.js";
 import { byId, html } from "../parts/dom.js";
@@ -16,7 +17,12 @@ export class SharePanel {
   constructor(shell, follow) {
     this.shell = shell;
     this.follow = follow;
-    this.button = html("button", { type: "button", id: "share-button", "aria-expanded": "false", "aria-controls": "share-panel" });
+    this.button = html("button", {
+      type: "button",
+      id: "share-button",
+      "aria-expanded": "false",
+      "aria-controls": "share-panel",
+    });
     this.panel = html("section", { class: "share-panel", id: "share-panel", hidden: true });
     this.said = html("p", { class: "said", role: "status" });
     this.timer = 0;
@@ -40,7 +46,7 @@ export class SharePanel {
     if (!this.panel.hidden) this.draw();
   }
 
-  /** After a change, in another language: what is open is drawn anew. */
+  /** Draws an open panel again, after a change or in another language. */
   redraw() {
     this.button.textContent = t("share.title");
     this.panel.setAttribute("aria-label", t("share.title"));
@@ -56,30 +62,56 @@ export class SharePanel {
     const link = this.linkPart();
     this.panel.replaceChildren(
       link,
-      ...this.group(t("share.copyAs"), all.filter(({ how }) => how === "copy")),
+      ...this.group(
+        t("share.copyAs"),
+        all.filter(({ how }) => how === "copy"),
+      ),
       ...this.group(t("share.saveAs"), [...all.filter(({ how }) => how === "save"), this.stateExport()]),
       pictures,
       this.opener(),
       this.said,
       ...(preview ? [preview] : []),
     );
-    const refocus = () => before && /** @type {HTMLElement | null} */ (this.panel.querySelector(`[data-export="${CSS.escape(before)}"]`))?.focus();
+    const refocus = () =>
+      before &&
+      /** @type {HTMLElement | null} */ (this.panel.querySelector(`[data-export="${CSS.escape(before)}"]`))?.focus();
     refocus();
     this.fillPictures(pictures).then(refocus);
   }
 
   linkPart() {
-    const field = html("input", { type: "text", readonly: true, id: "share-link", class: "link", "aria-describedby": "share-length" });
+    const field = html("input", {
+      type: "text",
+      readonly: true,
+      id: "share-link",
+      class: "link",
+      "aria-describedby": "share-length",
+    });
     field.addEventListener("focus", () => field.select());
     const length = html("span", { class: "quiet", id: "share-length" });
-    const copy = html("button", { type: "button", "data-export": "link", disabled: true, onclick: () => this.copy(t("share.theLink"), field.value) }, t("share.copy"));
+    const copy = html(
+      "button",
+      {
+        type: "button",
+        "data-export": "link",
+        disabled: true,
+        onclick: () => this.copy(t("share.theLink"), field.value),
+      },
+      t("share.copy"),
+    );
     linkTo(this.shell.whole).then((link) => {
       const long = link.length > LONGEST;
       field.value = long ? "" : link;
       copy.disabled = long;
       length.textContent = t(long ? "share.tooLong" : "share.length", { count: link.length });
     });
-    return html("div", { class: "part" }, html("label", { for: "share-link" }, t("share.link")), html("div", { class: "line" }, field, copy), length);
+    return html(
+      "div",
+      { class: "part" },
+      html("label", { for: "share-link" }, t("share.link")),
+      html("div", { class: "line" }, field, copy),
+      length,
+    );
   }
 
   /**
@@ -88,27 +120,56 @@ export class SharePanel {
    */
   group(title, entries) {
     if (entries.length === 0) return [];
-    const buttons = entries.map((entry) => html("button", { type: "button", "data-export": entry.id, onclick: () => this.run(entry) }, entry.label));
-    return [html("div", { class: "part", role: "group", "aria-label": title }, html("p", { class: "title", "aria-hidden": "true" }, title), html("div", { class: "buttons" }, ...buttons))];
+    const buttons = entries.map((entry) =>
+      html("button", { type: "button", "data-export": entry.id, onclick: () => this.run(entry) }, entry.label),
+    );
+    return [
+      html(
+        "div",
+        { class: "part", role: "group", "aria-label": title },
+        html("p", { class: "title", "aria-hidden": "true" }, title),
+        html("div", { class: "buttons" }, ...buttons),
+      ),
+    ];
   }
 
   /**
-   * Each chart on a line of its own, with its two kinds of file. How they are made is loaded when it is asked for.
+   * Each chart on a line of its own, with its two kinds of file. The code that makes them is loaded on demand.
    * @param {HTMLElement} part
    */
   async fillPictures(part) {
     const { picturesOf } = await import("./pictures.js");
     const lines = picturesOf(this.shell.snapshot.page).map(({ name, exports }) => {
-      const buttons = exports.map((entry) => html("button", { type: "button", "data-export": entry.id, "aria-label": t("share.pictureAs", { name, kind: entry.label }), onclick: () => this.run(entry) }, entry.label));
+      const buttons = exports.map((entry) =>
+        html(
+          "button",
+          {
+            type: "button",
+            "data-export": entry.id,
+            "aria-label": t("share.pictureAs", { name, kind: entry.label }),
+            onclick: () => this.run(entry),
+          },
+          entry.label,
+        ),
+      );
       return html("li", {}, html("span", {}, name), ...buttons);
     });
     part.hidden = lines.length === 0;
-    part.replaceChildren(html("p", { class: "title", id: "share-pictures" }, t("share.pictures")), html("ul", { class: "pictures", "aria-labelledby": "share-pictures" }, ...lines));
+    part.replaceChildren(
+      html("p", { class: "title", id: "share-pictures" }, t("share.pictures")),
+      html("ul", { class: "pictures", "aria-labelledby": "share-pictures" }, ...lines),
+    );
   }
 
   /** @returns {Export} */
   stateExport() {
-    return { id: "state", label: t("share.state"), how: "save", file: "tokenwise-state.json", make: () => `${write(this.shell.whole)}\n` };
+    return {
+      id: "state",
+      label: t("share.state"),
+      how: "save",
+      file: "tokenwise-state.json",
+      make: () => `${write(this.shell.whole)}\n`,
+    };
   }
 
   /** A state saved before; the link is for what is small, the file for everything. */
@@ -118,7 +179,7 @@ export class SharePanel {
     field.addEventListener("change", async () => {
       const file = field.files?.[0];
       if (!file) return;
-      // the limit is read()'s own; a film chosen by mistake is not read at all
+      // the same limit as in read(): a huge file chosen by mistake is not even loaded
       this.follow(file.size > 16e6 ? { problem: "large" } : read(await file.text()));
       if (!this.panel.hidden) this.toggle();
     });
@@ -129,13 +190,16 @@ export class SharePanel {
   async run(entry) {
     try {
       const made = await entry.make();
-      if (entry.how === "copy") return await this.copy(entry.label, typeof made === "string" ? made : await made.text());
+      if (entry.how === "copy")
+        return await this.copy(entry.label, typeof made === "string" ? made : await made.text());
       const file = entry.file ?? "tokenwise.txt";
       const { saveFile } = await import("../parts/save.js");
       saveFile(file, made);
       this.say(t("share.saved", { file }));
     } catch (error) {
-      this.say(t("share.failed", { what: entry.label, reason: error instanceof Error ? error.message : String(error) }));
+      this.say(
+        t("share.failed", { what: entry.label, reason: error instanceof Error ? error.message : String(error) }),
+      );
     }
   }
 
@@ -145,8 +209,14 @@ export class SharePanel {
    */
   async copy(what, text) {
     const copied = await copyText(text);
-    // shown in any case: it is good to see what was taken, and without the clipboard it can be taken by hand
-    const shown = html("textarea", { class: "preview", readonly: true, rows: 8, spellcheck: "false", "aria-label": t("share.preview", { what }) });
+    // always shown, so that it can be checked, and copied by hand where there is no clipboard access
+    const shown = html("textarea", {
+      class: "preview",
+      readonly: true,
+      rows: 8,
+      spellcheck: "false",
+      "aria-label": t("share.preview", { what }),
+    });
     shown.value = text;
     this.panel.querySelector(".preview")?.remove();
     this.panel.append(shown);

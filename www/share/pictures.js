@@ -30,13 +30,14 @@ export function picturesOf(page) {
 }
 
 /**
- * What stands over the picture, or else what a screen reader is told of it.
+ * The heading above the picture, or its label for screen readers.
  * @param {SVGSVGElement} picture
  */
 function nameOf(picture) {
   const around = picture.closest("figure, section, .chart");
   const title = around?.querySelector("figcaption, h2, h3")?.textContent?.trim();
-  // of a description the first sentence is name enough
-  const name = title || (picture.getAttribute("aria-label") ?? "").split(/[.。](?:\s|$)|。/)[0].trim() || t("share.chart");
+  // the first sentence of a description serves as its name
+  const name =
+    title || (picture.getAttribute("aria-label") ?? "").split(/[.。](?:\s|$)|。/)[0].trim() || t("share.chart");
   return name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH - 1)}…` : name;
 }

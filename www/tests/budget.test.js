@@ -22,7 +22,13 @@ const print = (page) => page.locator("#budget-print").textContent();
 const goTo = (page, step) => page.locator("#budget-at").fill(String(step));
 
 /** wH, N, reward std, reward mean; KL */
-const ROWS = [[300, 4000, 0.4, 0.2, 0.05], [200, 4000, 0.3, 0.3, 0.01], [120, 4000, 0.5, 0.3, 0.3], [80, 2000, 0.2, 0.25, 0.02], [0.1, 2000, 0.1, 0.2, 0.08]];
+const ROWS = [
+  [300, 4000, 0.4, 0.2, 0.05],
+  [200, 4000, 0.3, 0.3, 0.01],
+  [120, 4000, 0.5, 0.3, 0.3],
+  [80, 2000, 0.2, 0.25, 0.02],
+  [0.1, 2000, 0.1, 0.2, 0.08],
+];
 
 /** Types five steps of numbers and reads what the controllers made of them. */
 async function feed(page) {
@@ -30,12 +36,15 @@ async function feed(page) {
   const seen = [];
   for (const row of ROWS) {
     await page.locator("#budget-forward").click();
-    for (const [i, name] of ["whSum", "tokenCount", "rewardStd", "rewardSumMean", "kl"].entries()) await set(page, `input-${name}`, row[i]);
+    for (const [i, name] of ["whSum", "tokenCount", "rewardStd", "rewardSumMean", "kl"].entries())
+      await set(page, `input-${name}`, row[i]);
     const n = row[1];
     const perToken = await logged(page, "dual_game/B_token");
     seen.push({
-      lambda: await logged(page, "dual_game/lambda"), budget: perToken === null ? null : perToken * n,
-      usage: await logged(page, "dual_game/usage_ratio"), beta: await logged(page, "dual_game/beta"),
+      lambda: await logged(page, "dual_game/lambda"),
+      budget: perToken === null ? null : perToken * n,
+      usage: await logged(page, "dual_game/usage_ratio"),
+      beta: await logged(page, "dual_game/beta"),
     });
   }
   return seen;
@@ -49,13 +58,31 @@ const close = (got, wanted, what) => {
 // computed in Python from the rules of the controllers alone, with the rows above; see the comment of each
 const GOLDEN = {
   // B0 = 100, B = B0·max(0.1, 0.5·σ̂ + 0.5·u); step 5 is a collapse: λ to a tenth, B = max(0.001, 2·wH/N)
-  "reward-std-usage": { lambda: [0.001, 0.0015625, 0.0016625000000000001, 0.0017625000000000002, 0.00011635000000000004], budget: [100, 87.5, 100, 70, 0.001], usage: [3, 2.2857142857142856, 1.2, 1.1428571428571428, 0.0016666666666666668] },
+  "reward-std-usage": {
+    lambda: [0.001, 0.0015625, 0.0016625000000000001, 0.0017625000000000002, 0.00011635000000000004],
+    budget: [100, 87.5, 100, 70, 0.001],
+    usage: [3, 2.2857142857142856, 1.2, 1.1428571428571428, 0.0016666666666666668],
+  },
   // B = B0·exp(−5·t/200)
-  exponential: { lambda: [0.0010123450439858336, 0.0015367303317354768, 0.0016728585885712004, 0.001568021170535241, 6.865242679506456e-5], budget: [97.53099120283326, 95.1229424500714, 92.77434863285528, 90.48374180359595, 0.001], usage: [3.075945361573287, 2.102542192752048, 1.293460981061558, 0.8841367344605182, 0.0011331484530668263] },
+  exponential: {
+    lambda: [
+      0.0010123450439858336, 0.0015367303317354768, 0.0016728585885712004, 0.001568021170535241, 6.865242679506456e-5,
+    ],
+    budget: [97.53099120283326, 95.1229424500714, 92.77434863285528, 90.48374180359595, 0.001],
+    usage: [3.075945361573287, 2.102542192752048, 1.293460981061558, 0.8841367344605182, 0.0011331484530668263],
+  },
   // EMA of the reward 0.2, 0.205, 0.20975, 0.2117625, 0.21117…: with min_delta 0.01 and patience 2 a plateau at step 3
-  plateau: { lambda: [0.001, 0.0015, 0.0017, 0.0017, 9.01e-5], budget: [100, 100, 80, 80, 0.001], usage: [3, 2, 1.5, 1, 0.00125] },
+  plateau: {
+    lambda: [0.001, 0.0015, 0.0017, 0.0017, 9.01e-5],
+    budget: [100, 100, 80, 80, 0.001],
+    usage: [3, 2, 1.5, 1, 0.00125],
+  },
   // η 0.05, λ at most 0.0015, no guard
-  constant: { lambda: [0.0015, 0.0015, 0.0015, 0.001, 0], budget: [100, 100, 100, 100, 100], usage: [3, 2, 1.2, 0.8, 0.001] },
+  constant: {
+    lambda: [0.0015, 0.0015, 0.0015, 0.001, 0],
+    budget: [100, 100, 100, 100, 100],
+    usage: [3, 2, 1.2, 0.8, 0.001],
+  },
 };
 
 for (const [schedule, wanted] of Object.entries(GOLDEN)) {
@@ -95,9 +122,13 @@ test("warm-up, window of the target, adaptive and fixed β by hand", browserTest
   const seen = await feed(page);
   // B0 = 0.5·(300 + 200)/2 = 125 from step 3 on; λ would be negative there, and stays 0
   for (const [i, budget] of [null, null, 125, 85, 0.001].entries()) close(seen[i].budget, budget, `B of step ${i + 1}`);
-  assert.deepEqual(seen.map(({ lambda }) => lambda), [0, 0, 0, 0, 0]);
+  assert.deepEqual(
+    seen.map(({ lambda }) => lambda),
+    [0, 0, 0, 0, 0],
+  );
   // D = 0.02, 0.02, then 1.1 times the mean of the last three KL
-  for (const [i, beta] of [0.0013, 0.0012, 0.00288, 0.00187, 0.00120333333333333].entries()) assert.ok(Math.abs(seen[i].beta - beta) < 1e-15, `β of step ${i + 1}`);
+  for (const [i, beta] of [0.0013, 0.0012, 0.00288, 0.00187, 0.00120333333333333].entries())
+    assert.ok(Math.abs(seen[i].beta - beta) < 1e-15, `β of step ${i + 1}`);
   await choose(page, "controller", "adaptive");
   // β·(1 + clip(KL/0.02 − 1, ±0.2)·64/10000), five times
   close(await logged(page, "dual_game/beta"), 0.0010025599958030115, "adaptive β");
@@ -106,7 +137,7 @@ test("warm-up, window of the target, adaptive and fixed β by hand", browserTest
   await end();
 });
 
-/** The rules written down once more, apart from the library: group C1 in the toy world. */
+/** The rules written again, independent of the library: group C1 in the toy world. */
 async function simulate(settings, steps) {
   const { measure } = await pageModule("labs/budget/world.js");
   let [lambda, beta, b0, sigmaMax, usage] = [0, 0.001, null, 0, null];
@@ -139,12 +170,22 @@ test("every scenario ends where the rules say", browserTest, async () => {
     for (const step of [9, 60, 150, 200]) {
       await goTo(page, step);
       const wanted = log[step - 1];
-      const got = { lambda: await logged(page, "dual_game/lambda"), beta: await logged(page, "dual_game/beta"), usage: await logged(page, "dual_game/usage_ratio"), perToken: await logged(page, "dual_game/B_token") };
-      for (const what of Object.keys(got)) assert.equal(digits(got[what]), digits(wanted[what]), `${scenario}, step ${step}: ${what}`);
+      const got = {
+        lambda: await logged(page, "dual_game/lambda"),
+        beta: await logged(page, "dual_game/beta"),
+        usage: await logged(page, "dual_game/usage_ratio"),
+        perToken: await logged(page, "dual_game/B_token"),
+      };
+      for (const what of Object.keys(got))
+        assert.equal(digits(got[what]), digits(wanted[what]), `${scenario}, step ${step}: ${what}`);
       assert.equal(await page.locator("[data-update=collapse]").count(), wanted.collapse ? 1 : 0);
     }
     const marks = await page.locator("[data-plot=budget] text.note").allTextContents();
-    assert.equal(marks.includes("collapse"), log.some(({ collapse }) => collapse), scenario);
+    assert.equal(
+      marks.includes("collapse"),
+      log.some(({ collapse }) => collapse),
+      scenario,
+    );
   }
   assert.deepEqual(problems, []);
   await end();
@@ -160,7 +201,9 @@ test("rewound and stepped again: the same bits", browserTest, async () => {
     const prints = [];
     for (let i = 0; i < count; i += 1) {
       await page.locator("#budget-forward").click();
-      prints.push([await print(page), await logged(page, "dual_game/lambda"), await logged(page, "dual_game/beta")].join());
+      prints.push(
+        [await print(page), await logged(page, "dual_game/lambda"), await logged(page, "dual_game/beta")].join(),
+      );
     }
     return prints;
   };
@@ -252,8 +295,15 @@ test("inputs: typed numbers stay, go back to the script, and are refused with a 
   await page.getByRole("button", { name: "Σ wH: back to the script" }).click();
   assert.equal(await page.locator("#field-budget-input-whSum").inputValue(), scripted);
   for (const [name, value, words] of [
-    ["input-tokenCount", "0", /at least 1/], ["input-tokenCount", "2.5", /whole number/], ["input-kl", "NaN", /finite/], ["input-rewardStd", "-1", /negative/],
-    ["lambdaRate", "-1", /positive/], ["steps", "5", /from 10 to 1000/], ["warmUp", "0", /at least 1/], ["share", "2", /0, 1|between/], ["gain", "-1", /Still 1\.2/],
+    ["input-tokenCount", "0", /at least 1/],
+    ["input-tokenCount", "2.5", /whole number/],
+    ["input-kl", "NaN", /finite/],
+    ["input-rewardStd", "-1", /negative/],
+    ["lambdaRate", "-1", /positive/],
+    ["steps", "5", /from 10 to 1000/],
+    ["warmUp", "0", /at least 1/],
+    ["share", "2", /0, 1|between/],
+    ["gain", "-1", /Still 1\.2/],
   ]) {
     const field = page.locator(`#field-budget-${name}`);
     const old = await field.inputValue();
@@ -272,7 +322,10 @@ test("the formula of λ has the numbers of the step", browserTest, async () => {
   const text = (await page.locator("[data-update=lambda] .formula").textContent()).replaceAll(/\s/g, "");
   // λ 0.001, η 0.02, wH 200, B 87.5, N 4000
   assert.match(text, /=min\(10,max\(0,0\.001\+0\.02\(2004000−87\.54000\)\)\)=0\.0015625$/);
-  assert.match((await page.locator("[data-update=linear] .formula").textContent()).replaceAll(/\s/g, ""), /max\(1e−6,0\.0013\+0\.01\(0\.01−0\.02\)\)=0\.0012$/);
+  assert.match(
+    (await page.locator("[data-update=linear] .formula").textContent()).replaceAll(/\s/g, ""),
+    /max\(1e−6,0\.0013\+0\.01\(0\.01−0\.02\)\)=0\.0012$/,
+  );
   await end();
 });
 
@@ -281,8 +334,14 @@ test("prices on single tokens: A_mod by hand", browserTest, async () => {
   await set(page, "gain", 1.5);
   const [lambda, beta] = [await logged(page, "dual_game/lambda"), await logged(page, "dual_game/beta")];
   assert.ok(lambda > 0 && beta > 0);
-  for (const [id, p, reference, a] of [["likelyGood", 0.8, 0.7, 1], ["rareGood", 0.05, 0.02, 1], ["likelyBad", 0.8, 0.7, -1], ["rareBad", 0.05, 0.02, -1]]) {
-    const shown = async (column) => numberOf(await page.locator(`[data-token=${id}] [data-column=${column}]`).getAttribute("title"));
+  for (const [id, p, reference, a] of [
+    ["likelyGood", 0.8, 0.7, 1],
+    ["rareGood", 0.05, 0.02, 1],
+    ["likelyBad", 0.8, 0.7, -1],
+    ["rareBad", 0.05, 0.02, -1],
+  ]) {
+    const shown = async (column) =>
+      numberOf(await page.locator(`[data-token=${id}] [data-column=${column}]`).getAttribute("title"));
     const base = a > 0 ? a : 1.5 * a;
     const weight = p * (1 - p) * Math.abs(a);
     const modified = base - lambda * weight * (-Math.log(p) - 1) - beta * (Math.log(p) - Math.log(reference));
@@ -321,12 +380,18 @@ test("without a mouse: step, slide, choose, type", browserTest, async () => {
 
 test("what a link may carry: hostile states are mended, never thrown", browserTest, async () => {
   const { page, close: end } = await open({ page: "budget" });
-  const read = (data) => page.evaluate(async (text) => {
-    const { page: module } = await import(new URL("labs/budget.js", document.baseURI).href);
-    return module.read(JSON.parse(text));
-  }, JSON.stringify(data));
+  const read = (data) =>
+    page.evaluate(async (text) => {
+      const { page: module } = await import(new URL("labs/budget/page.js", document.baseURI).href);
+      return module.read(JSON.parse(text));
+    }, JSON.stringify(data));
   for (const nothing of [null, 3, "x", []]) assert.equal(await read(nothing), null);
-  const mended = await read({ at: 1e9, speed: 1e9, settings: { steps: 1e12, scenario: "<b>", lambda: "0", rho: 0.3, seed: -1, more: 1 }, edits: { 5: { whSum: 3, kl: null, evil: 1 }, "-1": { whSum: 1 }, 9999: { whSum: 1 }, __proto__: { whSum: 1 } } });
+  const mended = await read({
+    at: 1e9,
+    speed: 1e9,
+    settings: { steps: 1e12, scenario: "<b>", lambda: "0", rho: 0.3, seed: -1, more: 1 },
+    edits: { 5: { whSum: 3, kl: null, evil: 1 }, "-1": { whSum: 1 }, 9999: { whSum: 1 }, __proto__: { whSum: 1 } },
+  });
   assert.equal(mended.at, 200);
   assert.equal(mended.speed, 10);
   assert.equal(mended.settings.steps, 200);
@@ -337,10 +402,18 @@ test("what a link may carry: hostile states are mended, never thrown", browserTe
   // numbers that only the library can refuse: said on the page, which stays usable
   const shown = await page.evaluate(async () => {
     const address = (path) => new URL(path, document.baseURI).href;
-    const [{ page: module }, { loadLibrary }] = await Promise.all([import(address("labs/budget.js")), import(address("engine.js"))]);
+    const [{ page: module }, { loadLibrary }] = await Promise.all([
+      import(address("labs/budget/page.js")),
+      import(address("engine.js")),
+    ]);
     const { library } = await loadLibrary();
     const told = [];
-    for (const data of [{ at: 50, settings: { lambda: -1 } }, { at: 50, settings: { controller: "adaptive", beta: -1 } }, { at: 50, edits: { 5: { tokenCount: 0 } } }, { at: 50, settings: { gain: -3, whRange: "on", whLow: 2, whHigh: 1 } }]) {
+    for (const data of [
+      { at: 50, settings: { lambda: -1 } },
+      { at: 50, settings: { controller: "adaptive", beta: -1 } },
+      { at: 50, edits: { 5: { tokenCount: 0 } } },
+      { at: 50, settings: { gain: -3, whRange: "on", whLow: 2, whHigh: 1 } },
+    ]) {
       const state = module.read(data);
       document.querySelector("#page-budget")?.remove();
       const place = document.querySelector("#content").appendChild(document.createElement("div"));
@@ -355,21 +428,42 @@ test("what a link may carry: hostile states are mended, never thrown", browserTe
 });
 
 for (const lang of ["en", "zh"]) {
-  for (const [theme, width] of [["light", 360], ["dark", 800], ["dark", 360], ["light", 1400], ["dark", 1400]]) {
-    test(`budget, ${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`, browserTest, async () => {
-      const { page, problems, close: end } = await open({ page: "budget", lang, theme, width });
-      await choose(page, "scenario", "collapse");
-      await goTo(page, 130);
-      await mkdir(screenshots, { recursive: true });
-      await page.screenshot({ path: join(screenshots, `budget-${width}-${theme}-${lang}.png`), fullPage: true });
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-      assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined/);
-      await page.evaluate(axeSource);
-      const { violations } = await page.evaluate(() => globalThis.axe.run());
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), []);
-      assert.deepEqual(problems, []);
-      await end();
-    });
+  for (const [theme, width] of [
+    ["light", 360],
+    ["dark", 800],
+    ["dark", 360],
+    ["light", 1400],
+    ["dark", 1400],
+  ]) {
+    test(
+      `budget, ${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`,
+      browserTest,
+      async () => {
+        const { page, problems, close: end } = await open({ page: "budget", lang, theme, width });
+        await choose(page, "scenario", "collapse");
+        await goTo(page, 130);
+        await mkdir(screenshots, { recursive: true });
+        await page.screenshot({ path: join(screenshots, `budget-${width}-${theme}-${lang}.png`), fullPage: true });
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+        assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined/);
+        await page.evaluate(axeSource);
+        const { violations } = await page.evaluate(() => globalThis.axe.run());
+        assert.deepEqual(
+          violations.map(
+            ({ id, nodes }) =>
+              `${id}: ${nodes
+                .slice(0, 3)
+                .map((node) => `${node.html} ${node.failureSummary}`)
+                .join("; ")}`,
+          ),
+          [],
+        );
+        assert.deepEqual(problems, []);
+        await end();
+      },
+    );
   }
 }

@@ -9,13 +9,19 @@ const areas = (await readdir(new URL("i18n/en/", folder))).sort();
 /** @param {string} lang */
 async function catalogue(lang) {
   const modules = await Promise.all(areas.map((area) => pageModule(`i18n/${lang}/${area}`)));
-  return { parts: modules.map((module) => module.default), all: Object.assign({}, ...modules.map((module) => module.default)) };
+  return {
+    parts: modules.map((module) => module.default),
+    all: Object.assign({}, ...modules.map((module) => module.default)),
+  };
 }
 
 const [en, zh] = [await catalogue("en"), await catalogue("zh")];
 
-async function sources() {
-  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith(".js") && !/^(tests|i18n|pkg)/.test(file));
+/** @param {string} [under] a folder of the page */
+async function sources(under = "") {
+  const files = (await readdir(folder, { recursive: true })).filter(
+    (file) => file.startsWith(under) && file.endsWith(".js") && !/^(tests|i18n|pkg)/.test(file),
+  );
   return Promise.all(files.map((file) => readFile(new URL(file, folder), "utf8")));
 }
 
@@ -24,7 +30,8 @@ test("both languages have the same areas, keys and places to fill in, none empty
   const places = (text) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
   for (const [index, area] of areas.entries()) {
     assert.deepEqual(Object.keys(en.parts[index]).sort(), Object.keys(zh.parts[index]).sort(), area);
-    for (const key of Object.keys(en.parts[index])) assert.deepEqual(places(en.parts[index][key]), places(zh.parts[index][key]), key);
+    for (const key of Object.keys(en.parts[index]))
+      assert.deepEqual(places(en.parts[index][key]), places(zh.parts[index][key]), key);
   }
   for (const { parts, all } of [en, zh]) {
     assert.equal(parts.flatMap(Object.keys).length, Object.keys(all).length, "a key stands in two areas");
@@ -43,27 +50,67 @@ test("every key that the page names is there", async () => {
 
 test("no text is left over", async () => {
   const text = (await sources()).join("\n") + (await readFile(new URL("index.html", folder), "utf8"));
-  // whole literals, and patterns such as `row.${key}`; a pattern of nothing but places says nothing
+  // whole literals, and patterns such as `row.${key}`; one of placeholders only would match everything
   const literals = new Set([...text.matchAll(/"([\w-]+(?:\.[\w-]+)+)"/g)].map((match) => match[1]));
-  const patterns = [...text.matchAll(/`([\w-]+\.(?:[\w.-]|\$\{[^}`]*\})*)`/g)].map((match) => new RegExp(`^${match[1].replace(/\$\{[^}]*\}/g, "\u0000").replaceAll(".", "\\.").replaceAll("\u0000", "[\\w.-]+")}$`));
-  const left = Object.keys(en.all).filter((key) => !literals.has(key) && !patterns.some((pattern) => pattern.test(key)));
+  const patterns = [...text.matchAll(/`([\w-]+\.(?:[\w.-]|\$\{[^}`]*\})*)`/g)].map(
+    (match) =>
+      new RegExp(
+        `^${match[1]
+          .replace(/\$\{[^}]*\}/g, "\u0000")
+          .replaceAll(".", "\\.")
+          .replaceAll("\u0000", "[\\w.-]+")}$`,
+      ),
+  );
+  const left = Object.keys(en.all).filter(
+    (key) => !literals.has(key) && !patterns.some((pattern) => pattern.test(key)),
+  );
   assert.deepEqual(left, []);
 });
 
 test("every row, parameter, choice and example of the chain has its words", async () => {
-  const text = (await sources()).join("\n");
-  const rows = [...text.matchAll(/key: "(\w+)", stage/g)].map((match) => match[1]);
+  const text = (await sources("chain/")).join("\n");
+  const rows = [...text.matchAll(/key: "(\w+)",\s+stage/g)].map((match) => match[1]);
   assert.ok(rows.length > 15);
   // some rows mean what a choice says
-  const options = (choice) => [...text.match(new RegExp(`^  ${choice}: \\[([^\\]]+)\\]`, "m"))[1].matchAll(/"([\w-]+)"/g)].map((match) => match[1]);
+  const options = (choice) =>
+    [...text.match(new RegExp(`^  ${choice}: \\[([^\\]]+)\\]`, "m"))[1].matchAll(/"([\w-]+)"/g)].map(
+      (match) => match[1],
+    );
   const byChoice = { advantage: "advantage", groupAdvantage: "advantage", lossTerm: "loss", tokenWeight: "aggregate" };
-  const meanings = rows.flatMap((row) => (byChoice[row] ? options(byChoice[row]).map((option) => `meaning.${byChoice[row]}.${option}`) : [`meaning.${row}`]));
-  const examples = [...text.matchAll(/id: "([\w-]+)",\n\s+state: (?:state|youKnow)\(\s*"\1"[^]*?\n\s+(comparisons|shows):/g)].map((match) => ({ id: match[1], trap: match[2] === "shows" }));
-  assert.ok(examples.filter(({ trap }) => trap).length >= 4 && examples.filter(({ trap }) => !trap).length >= 6, JSON.stringify(examples));
+  const meanings = rows.flatMap((row) =>
+    byChoice[row] ? options(byChoice[row]).map((option) => `meaning.${byChoice[row]}.${option}`) : [`meaning.${row}`],
+  );
+  const examples = [
+    ...text.matchAll(/id: "([\w-]+)",\n\s+state: (?:state|youKnow)\(\s*"\1"[^]*?\n\s+(comparisons|shows):/g),
+  ].map((match) => ({ id: match[1], trap: match[2] === "shows" }));
+  assert.ok(
+    examples.filter(({ trap }) => trap).length >= 4 && examples.filter(({ trap }) => !trap).length >= 6,
+    JSON.stringify(examples),
+  );
   const wanted = [
     ...rows.map((row) => `row.${row}`),
     ...meanings,
-    ...examples.flatMap(({ id, trap }) => [`preset.${id}`, `preset.note.${id}`, ...(trap ? ["happens", "right", "why"].map((part) => `trap.${part}.${id}`) : [`compare.why.${id}`])]),
+    ...examples.flatMap(({ id, trap }) => [
+      `preset.${id}`,
+      `preset.note.${id}`,
+      ...(trap ? ["happens", "right", "why"].map((part) => `trap.${part}.${id}`) : [`compare.why.${id}`]),
+    ]),
   ];
   for (const key of wanted) assert.ok(key in en.all, key);
+});
+
+test("faults of files read as the reader words them", async () => {
+  const source = await readFile(new URL("../reader/src/fault.rs", folder), "utf8");
+  const table = [...source.matchAll(/^ {4}\w+ "(\w+)" \{[^}]*\}\s*=> "((?:[^"\\]|\\.)*)",$/gm)];
+  assert.ok(table.length > 30);
+  // the page words these itself: it has no docs/, and formats and codecs of its own
+  const own = ["unknownKind", "noRollout", "io", "stopped", "codec"];
+  for (const [, code, sentence] of table) {
+    const shown = en.all[`data.fault.${code}`];
+    assert.ok(shown, code);
+    if (own.includes(code)) continue;
+    const words = sentence.replaceAll(":?}", "}").replaceAll('\\"', "");
+    // the page adds a capital letter, mostly a full stop, and sometimes advice
+    assert.ok(shown.startsWith(words[0].toUpperCase() + words.slice(1)), `${code}: ${shown} / ${words}`);
+  }
 });

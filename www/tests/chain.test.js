@@ -13,8 +13,13 @@ test("an edited score changes what follows from it and nothing else", browserTes
   assert.deepEqual(await rowOf(page, "whitened"), [-1.15493, -0.205304, 0.634668, 1.19957, 0.676734, -1.15073]);
   assert.deepEqual(await rowOf(page, "value"), value);
   assert.deepEqual(await rowOf(page, "entropy"), entropy);
-  const changed = await page.locator(".changed").evaluateAll((cells) => [...new Set(cells.map((one) => one.dataset.row))]);
-  assert.ok(changed.includes("advantage") && changed.includes("gradient") && !changed.includes("value"), changed.join());
+  const changed = await page
+    .locator(".changed")
+    .evaluateAll((cells) => [...new Set(cells.map((one) => one.dataset.row))]);
+  assert.ok(
+    changed.includes("advantage") && changed.includes("gradient") && !changed.includes("value"),
+    changed.join(),
+  );
   assert.deepEqual(problems, []);
   await close();
 });
@@ -92,14 +97,22 @@ test("the explanation carries formula, numbers, all digits, alignment and source
   assert.match(text, /Why 0\.621081\?/);
   assert.match(text, /Belongs to token 1 itself, “是”/);
   assert.match(text, /stepped over/);
-  assert.deepEqual(await panel.locator(".source").evaluateAll((all) => all.map((one) => one.dataset.source)), ["delta.0.0", "gamma", "lambda", "advantage.0.1"]);
+  assert.deepEqual(await panel.locator(".source").evaluateAll((all) => all.map((one) => one.dataset.source)), [
+    "delta.0.0",
+    "gamma",
+    "lambda",
+    "advantage.0.1",
+  ]);
   await panel.locator("[data-source='advantage.0.1']").click();
   assert.match(await panel.textContent(), /token 2/);
   await page.locator(cell("value", 1)).focus();
   assert.match(await panel.textContent(), /state before token 2, “的”/);
-  // everything that hangs on V₂ is marked, what does not is not
-  const marked = await page.locator(".depends").evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`));
-  for (const id of ["delta.0", "delta.1", "advantage.0", "advantage.1", "return.1", "whitened.5"]) assert.ok(marked.includes(id), id);
+  // everything that depends on V₂ is marked, nothing else is
+  const marked = await page
+    .locator(".depends")
+    .evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`));
+  for (const id of ["delta.0", "delta.1", "advantage.0", "advantage.1", "return.1", "whitened.5"])
+    assert.ok(marked.includes(id), id);
   for (const id of ["delta.2", "advantage.2", "reward.0", "entropy.0"]) assert.ok(!marked.includes(id), id);
   await close();
 });
@@ -110,7 +123,11 @@ test("state-aligned rows stand half a column to the left of the token", browserT
     const box = await page.locator(selector).boundingBox();
     return box.x + box.width / 2;
   };
-  const [v1, a1, v2] = [await centre(cell("value", 0)), await centre(cell("advantage", 0)), await centre(cell("value", 1))];
+  const [v1, a1, v2] = [
+    await centre(cell("value", 0)),
+    await centre(cell("advantage", 0)),
+    await centre(cell("value", 1)),
+  ];
   assert.ok(v1 < a1 && a1 < v2 && Math.abs((v1 + v2) / 2 - a1) < 1, [v1, a1, v2].join());
   assert.equal(await page.locator("[role=gridcell][data-row=value]").count(), 7);
   await close();

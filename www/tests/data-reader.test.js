@@ -1,4 +1,5 @@
-// Own data without a browser: the reader held to the command's, spoilt and hostile files, the quantities, the exports.
+// Own data without a browser: damaged and hostile files, the quantities, the exports. What files are read as is tested
+// with the reader (reader/tests).
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -11,7 +12,7 @@ import { hostile, randomOf, spoilt } from "./data-files.js";
 import { browserTest, repository } from "./harness.js";
 
 const playground = process.env.PLAYGROUND_DIR ?? join(repository, "target/playground");
-const fixtures = join(repository, "cli/tests/fixtures");
+const fixtures = join(repository, "reader/tests/fixtures");
 
 // the page's modules as Node takes them: the folder needs to say that they are modules
 const scratch = await mkdtemp(join(tmpdir(), "tokenwise-data-"));
@@ -21,21 +22,27 @@ await cp(join(repository, "www/parts"), join(scratch, "parts"), { recursive: tru
 await cp(join(repository, "www/i18n"), join(scratch, "i18n"), { recursive: true });
 after(() => rm(scratch, { recursive: true }));
 const module = (path) => import(pathToFileURL(join(scratch, path)).href);
-const { decode, read } = await module("data/read.js");
+const { read: readParts } = await module("data/read.js");
 const { Fault } = await module("data/fault.js");
 const { contentOf, initial, readState } = await module("data/state.js");
 const catalogues = { en: (await module("i18n/en/data.js")).default, zh: (await module("i18n/zh/data.js")).default };
 
-/** The library under Node, or null. */
-async function library() {
-  const folder = join(playground, "pkg/plain");
-  if (!existsSync(join(folder, "tokenwise.js"))) return null;
-  await cp(folder, join(scratch, "pkg"), { recursive: true });
-  const loaded = await module("pkg/tokenwise.js");
-  loaded.initSync({ module: await readFile(join(scratch, "pkg/tokenwise_bg.wasm")) });
-  return loaded;
+/** A module of the assembled page under Node, or null. */
+async function loaded(name, file, bindings) {
+  const folder = join(playground, "pkg", name);
+  if (browserTest.skip || !existsSync(join(folder, `${file}.js`))) return null;
+  await cp(folder, join(scratch, "pkg", name), { recursive: true });
+  const library = await module(`pkg/${name}/${file}.js`);
+  library.initSync({ module: await readFile(join(folder, `${bindings}_bg.wasm`)) });
+  return library;
 }
-const tokenwise = browserTest.skip ? null : await library();
+const tokenwise = await loaded("plain", "tokenwise", "bindings");
+const reader = await loaded("reader", "reader", "reader");
+const read = (name, content, scoreName = "") => {
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+  const file = { size: bytes.length, part: (from, length) => bytes.subarray(from, from + length) };
+  return readParts(reader, name, file, scoreName);
+};
 const { Dataset } = await module("data/dataset.js");
 const computed = (file, settings = {}) => {
   const dataset = new Dataset(tokenwise, file);
@@ -43,76 +50,52 @@ const computed = (file, settings = {}) => {
   return { ...dataset.about(), lint, dataset };
 };
 
-const table = JSON.parse(await readFile(join(fixtures, "readings.json"), "utf8"));
-
-for (const [name, expected] of Object.entries(table)) {
-  test(`${name} is read as by the command`, async () => {
-    const bytes = await readFile(join(fixtures, name));
-    if ("refused" in expected) {
-      assert.throws(() => read(name, decode(name, bytes)), (error) => error instanceof Fault && error.place.line === expected.refused && error.code === expected.code);
-      return;
-    }
-    const file = read(name, decode(name, bytes), { scoreName: expected.score ?? "" });
-    const { fileName, COLUMNS } = await module("data/fields.js");
-    const rows = file.parts.flatMap((part) => part.rows);
-    const distinct = (values) => [...new Set(values.filter((value) => value !== undefined))];
-    const sum = (values) => [values.filter(Number.isFinite).reduce((a, b) => a + b, 0), values.filter((x) => !Number.isFinite(x)).length];
-    const scores = rows.map((row) => row.score).filter((score) => score !== undefined);
-    const columns = Object.fromEntries(COLUMNS.map((column) => [fileName(column), file.parts.flatMap((part) => part.columns[column])]).filter(([, all]) => all.length > 0).map(([key, all]) => [key, sum(all)]));
-    const found = {
-      sequences: file.sequences, tokens: file.tokens, kept: file.parts.flatMap((part) => part.keep).filter(Boolean).length, steps: distinct(rows.map((row) => row.step)),
-      groups: distinct(rows.map((row) => row.group)).length, first_updates: rows.filter((row) => row.firstUpdate).length, scores: [...sum(scores), scores.length], columns,
-    };
-    const { lint, score, ...wanted } = expected;
-    assert.deepEqual(found, wanted);
-    if (!tokenwise) return;
-    const { counts } = computed(file).lint;
-    assert.deepEqual(Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)), lint);
-  });
-}
-
-test("what the command refuses, with the line it names", async () => {
-  // the files of cli/tests/suite/bad_input.rs
-  const cases = [
-    ["word.jsonl", "hello\n", 1], ["cut.jsonl", '{"score": 1}\n{"score": 1, "advan', 2], ["kind.jsonl", '{"advantages": [1, "x"]}\n', 1, "advantages"],
-    ["deep.jsonl", '{"advantages": [[[1]]]}\n', 1, "advantages"], ["length.jsonl", '{"advantages": [1, 2], "returns": [1]}\n', 1, "returns"], ["score.jsonl", '{"score": {}}\n', 1, "score"],
-    ["missing.jsonl", '{"values": [1], "returns": [1]}\n{"values": [1]}\n', 2, "returns"], ["added.jsonl", '{"values": [1]}\n{"values": [1], "returns": [1]}\n', 2, "returns"],
-    ["cut.json", '[{"score": 1}, {"score":', 1], ["ragged.csv", "score,step\n1,2\n1\n", 3], ["word.csv", "score,step\nx,2\n", 2, "score"],
-  ];
-  for (const [name, text, line, field] of cases) {
-    assert.throws(() => read(name, text), (error) => {
-      assert.ok(error instanceof Fault, `${name}: ${error}`);
-      assert.equal(error.place.line, line, name);
-      if (field) assert.equal(error.values.field, field, name);
-      return true;
-    });
-  }
-});
-
 /** Every fault has its words in both languages, with all its values. */
 function told(error) {
   assert.ok(error instanceof Fault, error.stack ?? String(error));
   for (const [lang, texts] of Object.entries(catalogues)) {
     const text = texts[`data.fault.${error.code}`];
     assert.ok(text, `${lang}: no words for ${error.code}`);
-    for (const [, name] of text.matchAll(/\{(\w+)\}/g)) assert.ok(["string", "number"].includes(typeof error.values[name]), `${error.code} in ${lang}: no ${name}`);
+    for (const [, name] of text.matchAll(/\{(\w+)\}/g))
+      assert.ok(["string", "number"].includes(typeof error.values[name]), `${error.code} in ${lang}: no ${name}`);
   }
 }
 
 /** Everything the page asks of a file, under settings at their ends. */
 function ask(file) {
   const all = { sequence: null, step: null, group: null, kept: false };
-  const { dataset, keys, lint } = computed(file, { gamma: 0, lambda: 1, beta: 0, clipLow: 1, clipHigh: 0, kl: "k3", firstUpdate: true, tolerance: 0 });
-  assert.ok(lint.findings.every(({ sequence, token }) => sequence < file.sequences && (token === null || token < dataset.offsets[sequence + 1] - dataset.offsets[sequence])));
+  const { dataset, keys, lint } = computed(file, {
+    gamma: 0,
+    lambda: 1,
+    beta: 0,
+    clipLow: 1,
+    clipHigh: 0,
+    kl: "k3",
+    firstUpdate: true,
+    tolerance: 0,
+  });
+  assert.ok(
+    lint.findings.every(
+      ({ sequence, token }) =>
+        sequence < dataset.sequences &&
+        (token === null || token < dataset.offsets[sequence + 1] - dataset.offsets[sequence]),
+    ),
+  );
   for (const key of [...keys, "sequence", "score", "nothing"]) {
-    for (const view of ["tokens", "sequences"]) assert.ok(dataset.order(view, all, { key, descending: true }).length <= file.tokens + file.sequences);
+    for (const view of ["tokens", "sequences"])
+      assert.ok(dataset.order(view, all, { key, descending: true }).length <= dataset.tokens + dataset.sequences);
     const histogram = dataset.histogram(key, { ...all, kept: true });
     if (histogram) assert.equal(histogram.y.reduce((a, b) => a + b, 0) + histogram.outside, histogram.count);
   }
 }
 
-test("10,000 spoilt files: rows, or a message with a place; never anything else", async () => {
-  const names = [...(await readdir(join(fixtures, "readings"))).map((name) => `readings/${name}`), "rollouts.jsonl", "unipo.json", "7.jsonl"];
+test("10,000 spoilt files: rows, or a message with a place; never anything else", browserTest, async () => {
+  const names = [
+    ...(await readdir(join(fixtures, "readings"))).map((name) => `readings/${name}`),
+    "rollouts.jsonl",
+    "unipo.json",
+    "7.jsonl",
+  ];
   const good = await Promise.all(names.map(async (name) => [name, await readFile(join(fixtures, name), "utf8")]));
   const before = Reflect.ownKeys(Object.prototype).length;
   const random = randomOf(7);
@@ -121,20 +104,17 @@ test("10,000 spoilt files: rows, or a message with a place; never anything else"
     const [name, text] = spoilt(random, good);
     try {
       const file = read(name, text);
-      assert.ok(file.sequences > 0);
-      for (const part of file.parts) {
-        assert.equal(part.offsets.length, part.rows.length + 1);
-        const tokens = part.offsets.at(-1);
-        assert.ok(part.keep.length === tokens && part.texts.length === tokens, JSON.stringify(text));
-        for (const column of Object.values(part.columns)) assert.ok(column.length === 0 || column.length === tokens, JSON.stringify(text));
-      }
+      const [tokens, sequences] = [file.keep.length, file.places.length];
+      assert.ok(sequences > 0 && file.offsets.length === sequences + 1 && file.offsets[sequences] === tokens);
+      assert.ok(file.parts[0] === 0 && file.parts.at(-1) === sequences && file.textEnds.length === tokens);
+      for (const column of Object.values(file.columns)) assert.equal(column.length, tokens, JSON.stringify(text));
       rows += 1;
       // and what the page asks of every file it shows
       if (tokenwise && rows % 3 === 0) ask(file);
     } catch (error) {
       told(error);
       refused += 1;
-      if (error.place.line !== undefined || error.place.record !== undefined) placed += 1;
+      if (Object.keys(error.place).length > 0) placed += 1;
       else assert.ok(["empty", "unknownKind", "noRollout"].includes(error.code), error.code);
     }
   }
@@ -142,13 +122,12 @@ test("10,000 spoilt files: rows, or a message with a place; never anything else"
   assert.ok(rows > 500 && refused > 3000 && placed > refused / 2, `${rows} ${refused} ${placed}`);
 });
 
-test("hostile files: rows or a message, in time", async () => {
+test("hostile files: rows or a message, in time", browserTest, async () => {
   for (const [name, content] of hostile) {
     const from = performance.now();
     try {
-      const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-      const file = read(name, decode(name, bytes));
-      assert.ok(file.sequences > 0, name);
+      const file = read(name, content);
+      assert.ok(file.places.length > 0, name);
       if (tokenwise) ask(file);
     } catch (error) {
       told(error);
@@ -156,31 +135,61 @@ test("hostile files: rows or a message, in time", async () => {
     assert.ok(performance.now() - from < 5000, `${name} took too long`);
   }
   const long = `{"prompt": "${"x".repeat(10_000_000)}", "log_probs": [-1]}\n`;
-  assert.equal(read("long.jsonl", long + long).sequences, 2);
-  assert.throws(() => read("many.jsonl", `{"log_probs": [${new Array(600_000).fill("-1").join()}]}`), { code: "tooManyTokens" });
+  assert.equal(read("long.jsonl", long + long).places.length, 2);
+  assert.throws(() => read("many.jsonl", `{"log_probs": [${new Array(600_000).fill("-1").join()}]}`), {
+    code: "tooManyTokens",
+  });
 });
 
 test("a state from a link is checked, whatever it holds", () => {
   for (const data of [null, 1, "x", [], () => 1]) assert.equal(readState(data), null);
   const odd = readState({
-    source: { kind: "text", name: 5, text: "x".repeat(30_000) }, settings: { gamma: 7, lambda: "0.5", beta: NaN, clipLow: -1, kl: "k9", tolerance: Infinity, firstUpdate: 1 }, view: "<b>", sort: { key: "__proto__" },
-    colour: "constructor", filter: { sequence: -1, step: 1.5, group: "2", kept: "yes" }, hidden: { length: 1e9 }, at: { sequence: 1e99, token: 0 }, extra: 1,
+    source: { kind: "text", name: 5, text: "x".repeat(30_000) },
+    settings: { gamma: 7, lambda: "0.5", beta: NaN, clipLow: -1, kl: "k9", tolerance: Infinity, firstUpdate: 1 },
+    view: "<b>",
+    sort: { key: "__proto__" },
+    colour: "constructor",
+    filter: { sequence: -1, step: 1.5, group: "2", kept: "yes" },
+    hidden: { length: 1e9 },
+    at: { sequence: 1e99, token: 0 },
+    extra: 1,
   });
   assert.deepEqual(odd, initial());
-  const whole = { ...initial(), source: { kind: "text", name: "a.jsonl", text: "{}" }, view: "text", sort: { key: "kl", descending: true }, colour: "kl", hidden: ["kl"], at: { sequence: 3, token: 2 } };
+  const whole = {
+    ...initial(),
+    source: { kind: "text", name: "a.jsonl", text: "{}" },
+    view: "text",
+    sort: { key: "kl", descending: true },
+    colour: "kl",
+    hidden: ["kl"],
+    at: { sequence: 3, token: 2 },
+  };
   assert.deepEqual(readState(JSON.parse(JSON.stringify(whole))), whole);
   // a file that stayed on another page is known by name only
   assert.equal(contentOf(readState({ source: { kind: "memory", name: "a.jsonl", size: 5, id: "1-x" } }).source), null);
 });
 
-const close6 = (got, wanted, what) => assert.ok(Math.abs(got - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted)) || Object.is(got, wanted), `${what}: ${got} is not ${wanted}`);
+const close6 = (got, wanted, what) =>
+  assert.ok(
+    Math.abs(got - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted)) || Object.is(got, wanted),
+    `${what}: ${got} is not ${wanted}`,
+  );
 
 test("the quantities are those of the formulas", browserTest, async () => {
   const text = await readFile(join(fixtures, "rollouts.jsonl"), "utf8");
   const { columns, keep } = computed(read("rollouts.jsonl", text), { kl: "k3" });
-  const [a, b] = text.trim().split("\n").map((line) => JSON.parse(line));
+  const [a, b] = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   const given = (name) => [...a[name], ...b[name]];
-  const [lp, old, ref, rollout, adv] = ["log_probs", "old_log_probs", "ref_log_probs", "rollout_log_probs", "advantages"].map(given);
+  const [lp, old, ref, rollout, adv] = [
+    "log_probs",
+    "old_log_probs",
+    "ref_log_probs",
+    "rollout_log_probs",
+    "advantages",
+  ].map(given);
   for (let i = 0; i < 6; i += 1) {
     if (!keep[i]) continue;
     const d = old[i] - ref[i];
@@ -209,9 +218,23 @@ test("what is exported is read again as the same", browserTest, async () => {
   const { toCsv, toJsonLines } = await module("data/export.js");
   const text = await readFile(join(fixtures, "readings/lists.json"), "utf8");
   const first = computed(read("lists.json", text));
-  for (const [name, again] of [["x.jsonl", toJsonLines(first)], ["x.csv", toCsv(first, Uint32Array.from({ length: first.tokens }, (_, i) => i), first.keys)]]) {
+  for (const [name, again] of [
+    ["x.jsonl", toJsonLines(first)],
+    [
+      "x.csv",
+      toCsv(
+        first,
+        Uint32Array.from({ length: first.tokens }, (_, i) => i),
+        first.keys,
+      ),
+    ],
+  ]) {
     const second = computed(read(name, again));
-    assert.deepEqual([second.sequences, second.tokens, second.kept, second.steps], [first.sequences, first.tokens, first.kept, first.steps], name);
+    assert.deepEqual(
+      [second.sequences, second.tokens, second.kept, second.steps],
+      [first.sequences, first.tokens, first.kept, first.steps],
+      name,
+    );
     for (const key of first.fields) assert.deepEqual(second.columns[key], first.columns[key], `${name} ${key}`);
     assert.deepEqual([...second.score], [...first.score], name);
   }

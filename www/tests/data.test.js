@@ -1,4 +1,5 @@
-// Own data on the page: the ways in, the table, the text, the histogram, the lint; hostile files; a hundred thousand tokens.
+// Own data on the page: the ways in, the table, the text, the histogram, the lint; hostile files;
+// a hundred thousand tokens.
 
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -14,7 +15,8 @@ const scratch = await mkdtemp(join(tmpdir(), "tokenwise-data-"));
 after(() => rm(scratch, { recursive: true }));
 
 const rows = (page) => page.locator(".rows-body .rows-row");
-const column = async (page, key) => (await page.locator(`.rows-body .data-cell[data-key="${key}"]`).allTextContents()).map(numberOf);
+const column = async (page, key) =>
+  (await page.locator(`.rows-body .data-cell[data-key="${key}"]`).allTextContents()).map(numberOf);
 
 /** Waits until nothing is under way and the rows are there. */
 async function settled(page) {
@@ -24,14 +26,23 @@ async function settled(page) {
 
 async function drop(page, name, content, where = ".intake") {
   const bytes = [...(typeof content === "string" ? new TextEncoder().encode(content) : content)];
-  await page.evaluate(({ name, bytes, where }) => {
-    const data = new DataTransfer();
-    data.items.add(new File([Uint8Array.from(bytes)], name));
-    document.querySelector(where).dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-  }, { name, bytes, where });
+  await page.evaluate(
+    ({ name, bytes, where }) => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.from(bytes)], name));
+      document
+        .querySelector(where)
+        .dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    },
+    { name, bytes, where },
+  );
 }
 
-const TWO = '{"step": 1, "group": "a", "score": 1, "old_log_probs": [-0.5, -0.25], "ref_log_probs": [-1, -0.5], "response_tokens": ["x", "y"]}\n{"step": 2, "group": "b", "score": 0, "old_log_probs": [-2, -0.125], "ref_log_probs": [-1.5, -0.25], "response_tokens": ["u", "v"]}\n';
+const TWO = `{"step": 1, "group": "a", "score": 1,
+ "old_log_probs": [-0.5, -0.25], "ref_log_probs": [-1, -0.5], "response_tokens": ["x", "y"]}
+{"step": 2, "group": "b", "score": 0,
+ "old_log_probs": [-2, -0.125], "ref_log_probs": [-1.5, -0.25], "response_tokens": ["u", "v"]}
+`.replaceAll("\n ", " ");
 
 for (const lang of ["en", "zh"]) {
   test(`${lang}: paste, read, sort, colour, filter, look at a token, walk the text`, browserTest, async () => {
@@ -52,11 +63,22 @@ for (const lang of ["en", "zh"]) {
     assert.deepEqual(await column(page, "kl"), [0.5, 0.25, 0.125, -0.5]);
     await page.locator("#choice-data-colour").selectOption("kl");
     await page.waitForSelector('.data-cell.plus[data-key="kl"]');
-    const tones = await page.locator('.rows-body .data-cell[data-key="kl"]').evaluateAll((all) => all.map((cell) => cell.className.match(/plus|minus/)?.[0] + cell.textContent));
+    const tones = await page
+      .locator('.rows-body .data-cell[data-key="kl"]')
+      .evaluateAll((all) => all.map((cell) => cell.className.match(/plus|minus/)?.[0] + cell.textContent));
     assert.deepEqual(tones, ["plus+0.5", "plus+0.25", "plus+0.125", "minus−0.5"]);
-    assert.equal(await page.locator(".data-figure rect.curve").evaluateAll((all) => all.filter((bar) => Number(bar.getAttribute("height")) > 1).length), 4);
+    assert.equal(
+      await page
+        .locator(".data-figure rect.curve")
+        .evaluateAll((all) => all.filter((bar) => Number(bar.getAttribute("height")) > 1).length),
+      4,
+    );
     await page.locator("#choice-data-kl").selectOption("k2");
-    await page.waitForFunction(() => [...document.querySelectorAll('.rows-body .data-cell[data-key="kl"]')].every((cell) => !cell.textContent.includes("−")));
+    await page.waitForFunction(() =>
+      [...document.querySelectorAll('.rows-body .data-cell[data-key="kl"]')].every(
+        (cell) => !cell.textContent.includes("−"),
+      ),
+    );
     assert.deepEqual((await column(page, "kl")).sort(), [0.0078125, 0.03125, 0.125, 0.125].sort());
     await page.locator("#choice-data-filter-step").selectOption("2");
     await page.waitForFunction(() => document.querySelectorAll(".rows-body .rows-row").length === 2);
@@ -87,7 +109,11 @@ for (const lang of ["en", "zh"]) {
     await page.locator("#data-sample").click();
     await settled(page);
     await page.waitForSelector(".findings li");
-    assert.deepEqual(await page.locator(".findings li").evaluateAll((all) => all.map((one) => one.dataset.rule)), ["last-token-hidden", "not-a-number", "tied-group"]);
+    assert.deepEqual(await page.locator(".findings li").evaluateAll((all) => all.map((one) => one.dataset.rule)), [
+      "last-token-hidden",
+      "not-a-number",
+      "tied-group",
+    ]);
     await page.locator('[data-rule="not-a-number"] button').click();
     await page.waitForSelector('[data-detail="refLogProbs"]');
     assert.equal(await page.locator('[data-detail="refLogProbs"]').textContent(), "NaN");
@@ -102,7 +128,10 @@ for (const lang of ["en", "zh"]) {
     await drop(page, "bad.jsonl", '{"log_probs": [-1, "x"]}');
     await page.waitForSelector("#data-messages .bad");
     await page.locator("#language").click();
-    const [heading, message] = lang === "en" ? ["错误检查", "bad.jsonl，第 1 行：字段 log_probs：应为数字，实际是 x"] : ["Faults", "bad.jsonl, line 1: Field log_probs: expected a number, got x"];
+    const [heading, message] =
+      lang === "en"
+        ? ["错误检查", "bad.jsonl，第 1 行：字段 log_probs：应为数字，实际是 x"]
+        : ["Faults", "bad.jsonl, line 1: Field log_probs: expected a number, got x"];
     await page.waitForFunction((heading) => document.querySelector(".data-lint h2")?.textContent === heading, heading);
     assert.equal(await page.locator("#data-messages .bad").textContent(), message);
     assert.deepEqual(problems, []);
@@ -110,24 +139,69 @@ for (const lang of ["en", "zh"]) {
   });
 }
 
-test("files dropped and chosen; undo brings the one before back; a large one is not in the link", browserTest, async () => {
+test(
+  "files dropped and chosen; undo brings the one before back; a large one is not in the link",
+  browserTest,
+  async () => {
+    const { page, problems, close } = await open({ page: "data" });
+    const count = () => page.locator('[data-about="sequences"]').textContent();
+    // beside the page, too: the browser would leave for the file
+    await drop(page, "two.jsonl", TWO, "header");
+    await settled(page);
+    assert.equal(await count(), "2");
+    const large = TWO.repeat(1000).replaceAll('"step": 2', '"step": 1');
+    await page
+      .locator("#data-file")
+      .setInputFiles({ name: "large.jsonl", mimeType: "application/json", buffer: Buffer.from(large) });
+    await page.waitForFunction(() => document.querySelector('[data-about="sequences"]')?.textContent === "2000");
+    assert.match(await page.locator("#data-messages").textContent(), /20 KB/);
+    await page.locator("#undo").click();
+    await page.waitForFunction(() => document.querySelector('[data-about="sequences"]')?.textContent === "2");
+    await page.locator("#redo").click();
+    await page.waitForFunction(() => document.querySelector('[data-about="sequences"]')?.textContent === "2000");
+    await page.locator("#data-filter-sequence").fill("1999");
+    await page.locator("#data-filter-sequence").press("Enter");
+    await page.waitForFunction(() => document.querySelectorAll(".rows-body .rows-row").length === 2);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+);
+
+test("a file of every kind: the same numbers by drop and by choice", browserTest, async () => {
   const { page, problems, close } = await open({ page: "data" });
-  const count = () => page.locator('[data-about="sequences"]').textContent();
-  // beside the page, too: the browser would leave for the file
-  await drop(page, "two.jsonl", TWO, "header");
-  await settled(page);
-  assert.equal(await count(), "2");
-  const large = TWO.repeat(1000).replaceAll('"step": 2', '"step": 1');
-  await page.locator("#data-file").setInputFiles({ name: "large.jsonl", mimeType: "application/json", buffer: Buffer.from(large) });
-  await page.waitForFunction(() => document.querySelector('[data-about="sequences"]')?.textContent === "2000");
-  assert.match(await page.locator("#data-messages").textContent(), /20 KB/);
+  const fixtures = join(repository, "reader/tests/fixtures");
+  const about = (key) => page.locator(`[data-about="${key}"]`).textContent();
+  for (const [way, path, sequences, tokens, field] of [
+    ["drop", "rollouts.jsonl", "2", /6/, "old_log_probs"],
+    ["choose", "unipo.json", "1", /^6$/, "advantages"],
+    ["drop", "readings/sequences.csv", "2", /6/, "log_probs"],
+    ["choose", "rollouts.parquet", "2", /6/, "old_log_probs"],
+    ["drop", "rollouts.safetensors", "2", /6/, "values"],
+  ]) {
+    const name = path.replace("readings/", "");
+    if (way === "drop") await drop(page, name, await readFile(join(fixtures, path)));
+    else await page.locator("#data-file").setInputFiles(join(fixtures, path));
+    await page.waitForFunction((name) => document.querySelector('[data-about="file"]')?.textContent === name, name);
+    await settled(page);
+    assert.equal(await about("sequences"), sequences, name);
+    assert.match(await about("tokens"), tokens, name);
+    assert.ok((await about("fields")).includes(field), name);
+  }
+  await rows(page).first().click();
+  await page.waitForSelector("#data-detail .word");
+  assert.equal(await page.locator("#data-detail .word").textContent(), "#11");
+  // a binary file stays in memory: undo brings it back all the same
+  await page.locator("#data-paste").fill(TWO);
+  await page.locator("#data-read").click();
+  await page.waitForFunction(() => document.querySelector('[data-about="tokens"]')?.textContent === "4");
   await page.locator("#undo").click();
-  await page.waitForFunction(() => document.querySelector('[data-about="sequences"]')?.textContent === "2");
-  await page.locator("#redo").click();
-  await page.waitForFunction(() => document.querySelector('[data-about="sequences"]')?.textContent === "2000");
-  await page.locator("#data-filter-sequence").fill("1999");
-  await page.locator("#data-filter-sequence").press("Enter");
-  await page.waitForFunction(() => document.querySelectorAll(".rows-body .rows-row").length === 2);
+  await page.waitForFunction(
+    () => document.querySelector('[data-about="file"]')?.textContent === "rollouts.safetensors",
+  );
+  // a codec that is not built in is named
+  await drop(page, "zstd.parquet", await readFile(join(fixtures, "zstd.parquet")));
+  await page.waitForSelector("#data-messages .bad");
+  assert.match(await page.locator("#data-messages .bad").textContent(), /values\.list\.element.*Zstandard/);
   assert.deepEqual(problems, []);
   await close();
 });
@@ -141,7 +215,10 @@ test("a sequence opens in the chain with its numbers", browserTest, async () => 
   await page.waitForSelector("#page-chain:not([hidden]) [role=gridcell]");
   const header = await page.locator("#page-chain [role=grid]").first().textContent();
   assert.match(header, /u/);
-  assert.deepEqual((await page.locator('#page-chain [role=gridcell][data-row="oldLogProb"]').allTextContents()).map(numberOf), [-2, -0.125]);
+  assert.deepEqual(
+    (await page.locator('#page-chain [role=gridcell][data-row="oldLogProb"]').allTextContents()).map(numberOf),
+    [-2, -0.125],
+  );
   await page.locator("#undo").click();
   await page.waitForSelector("#page-data:not([hidden]) .rows-row");
   assert.deepEqual(problems, []);
@@ -159,10 +236,16 @@ test("hostile files on the page: a message with the name, no script, what was sh
       return document.querySelector('[data-about="file"]').textContent;
     });
     await drop(page, name, content);
-    await page.waitForFunction(({ name, steps }) => {
-      const [messages, file] = [document.querySelector("#data-messages").textContent, document.querySelector('[data-about="file"]').textContent];
-      return (messages !== "" || (file === name && file !== steps)) && document.querySelector(".data-busy").hidden;
-    }, { name, steps });
+    await page.waitForFunction(
+      ({ name, steps }) => {
+        const [messages, file] = [
+          document.querySelector("#data-messages").textContent,
+          document.querySelector('[data-about="file"]').textContent,
+        ];
+        return (messages !== "" || (file === name && file !== steps)) && document.querySelector(".data-busy").hidden;
+      },
+      { name, steps },
+    );
     const message = await page.locator("#data-messages .bad").allTextContents();
     if (message.length === 0) continue;
     refused += 1;
@@ -188,14 +271,29 @@ function many() {
   const numbers = (n, f) => `[${Array.from({ length: n }, (_, i) => f(i).toFixed(5)).join(",")}]`;
   return Array.from({ length: 500 }, (_, s) => {
     const noise = (k) => numbers(200, (i) => -Math.abs(Math.sin(s * 17.3 + i * k)));
-    return `{"step":${s >> 7},"group":${s >> 2},"score":${s % 2},"log_probs":${noise(1.1)},"old_log_probs":${noise(1.11)},"ref_log_probs":${noise(1.2)},"values":${noise(0.7)},"response_tokens":[${Array.from({ length: 200 }, (_, i) => `"w${i}"`).join(",")}]}`;
+    const fields = {
+      step: s >> 7,
+      group: s >> 2,
+      score: s % 2,
+      log_probs: noise(1.1),
+      old_log_probs: noise(1.11),
+      ref_log_probs: noise(1.2),
+      values: noise(0.7),
+      response_tokens: `[${Array.from({ length: 200 }, (_, i) => `"w${i}"`).join(",")}]`,
+    };
+    const written = Object.entries(fields).map(([name, value]) => `"${name}":${value}`);
+    return `{${written.join(",")}}`;
   }).join("\n");
 }
 
 /** How long the page's own thread was busy with one thing, in milliseconds. */
 function longestTask(events) {
-  const names = new Map(events.filter(({ name }) => name === "thread_name").map(({ pid, tid, args }) => [`${pid} ${tid}`, args.name]));
-  const tasks = events.filter(({ ph, pid, tid, tdur }) => ph === "X" && tdur !== undefined && names.get(`${pid} ${tid}`) === "CrRendererMain");
+  const names = new Map(
+    events.filter(({ name }) => name === "thread_name").map(({ pid, tid, args }) => [`${pid} ${tid}`, args.name]),
+  );
+  const tasks = events.filter(
+    ({ ph, pid, tid, tdur }) => ph === "X" && tdur !== undefined && names.get(`${pid} ${tid}`) === "CrRendererMain",
+  );
   assert.ok(tasks.length > 50, "the page's thread is not in the trace");
   return Math.max(...tasks.map(({ tdur }) => tdur / 1000));
 }
@@ -205,36 +303,61 @@ test("a hundred thousand tokens: the page never stands still; stop stops", brows
   await drop(page, "two.jsonl", TWO);
   await settled(page);
   // from the disk: bytes handed over by the test would keep the page busy
-  const file = async (name) => {
+  const text = many();
+  const file = async (name, content = text) => {
     const path = join(scratch, name);
-    await writeFile(path, text);
+    await writeFile(path, content);
     return path;
   };
-  const text = many();
   const browser = page.context().browser();
-  // the time of the processor, not of the clock: other work on the machine may stop the page; one of three attempts must be smooth
+  // the time of the processor, not of the clock: other work on the machine may stop the page;
+  // one of three attempts must be smooth
   const longest = [];
   for (let attempt = 0; attempt < 3 && !(Math.min(...longest) <= 50); attempt += 1) {
     await browser.startTracing(page, { categories: ["toplevel", "__metadata"] });
     await page.locator("#data-file").setInputFiles(await file(`many${attempt}.jsonl`));
-    await page.waitForFunction((name) => document.querySelector('[data-about="file"]')?.textContent === name, `many${attempt}.jsonl`);
+    await page.waitForFunction(
+      (name) => document.querySelector('[data-about="file"]')?.textContent === name,
+      `many${attempt}.jsonl`,
+    );
     await page.locator('.sorter[data-key="loss"]').click();
     await page.waitForSelector('[aria-sort="ascending"] [data-key="loss"]');
-    await page.locator("#data-rows").evaluate((grid) => { grid.scrollTop = grid.scrollHeight / 2; });
-    await page.waitForFunction(() => Number(document.querySelector(".rows-body .rows-row:last-child")?.dataset.row) > 40_000);
+    await page.locator("#data-rows").evaluate((grid) => {
+      grid.scrollTop = grid.scrollHeight / 2;
+    });
+    await page.waitForFunction(
+      () => Number(document.querySelector(".rows-body .rows-row:last-child")?.dataset.row) > 40_000,
+    );
     longest.push(longestTask(JSON.parse((await browser.stopTracing()).toString()).traceEvents));
   }
   assert.ok(Math.min(...longest) <= 50, `longest tasks: ${longest.join(", ")} ms`);
   assert.match(await page.locator('[data-about="tokens"]').textContent(), /100000/);
   // the first of the ascending losses is not above the next
-  await page.locator("#data-rows").evaluate((grid) => { grid.scrollTop = 0; });
+  await page.locator("#data-rows").evaluate((grid) => {
+    grid.scrollTop = 0;
+  });
   await page.waitForSelector('[data-row="0"]');
-  const losses = (await page.locator('.rows-body .data-cell[data-key="loss"]').evaluateAll((all) => all.sort((a, b) => a.parentElement.dataset.row - b.parentElement.dataset.row).map((cell) => cell.textContent))).map(numberOf);
+  const losses = (
+    await page
+      .locator('.rows-body .data-cell[data-key="loss"]')
+      .evaluateAll((all) =>
+        all.sort((a, b) => a.parentElement.dataset.row - b.parentElement.dataset.row).map((cell) => cell.textContent),
+      )
+  ).map(numberOf);
   assert.ok(losses.every((loss, i) => i === 0 || loss >= losses[i - 1]));
-  // a load that is stopped leaves what was there
+  // a load that is stopped leaves what was there; four times as long, so that the button is there to be clicked
   const shown = await page.locator('[data-about="file"]').textContent();
+  // at the first sign of work: the file may be read before a click from outside arrives
+  await page.evaluate(() => {
+    const busy = document.querySelector(".data-busy");
+    const observer = new MutationObserver(() => {
+      if (busy.hidden) return;
+      observer.disconnect();
+      document.querySelector("#data-stop").click();
+    });
+    observer.observe(busy, { attributes: true });
+  });
   await page.locator("#data-file").setInputFiles(await file("stopped.jsonl"));
-  await page.locator("#data-stop").click();
   await page.waitForFunction(() => /[Ss]topped/.test(document.querySelector("#data-messages").textContent));
   await settled(page);
   assert.equal(await page.locator('[data-about="file"]').textContent(), shown);
@@ -261,18 +384,43 @@ test("the table by keys alone", browserTest, async () => {
 });
 
 for (const lang of ["en", "zh"]) {
-  for (const [theme, width] of [["light", 360], ["dark", 800], ["light", 1400], ["dark", 1400]]) {
+  for (const [theme, width] of [
+    ["light", 360],
+    ["dark", 800],
+    ["light", 1400],
+    ["dark", 1400],
+  ]) {
     test(`own data, ${lang}, ${theme}, ${width} wide: nothing sticks out, no axe violations`, browserTest, async () => {
-      const { page, problems, close } = await open({ page: "data", lang, theme, width, height: width === 360 ? 740 : 1000 });
+      const { page, problems, close } = await open({
+        page: "data",
+        lang,
+        theme,
+        width,
+        height: width === 360 ? 740 : 1000,
+      });
       await mkdir(screenshots, { recursive: true });
       const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
       await page.evaluate(axe);
       const check = async (name) => {
-        await page.screenshot({ path: join(screenshots, `data-${name}-${width}-${theme}-${lang}.png`), fullPage: true });
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        await page.screenshot({
+          path: join(screenshots, `data-${name}-${width}-${theme}-${lang}.png`),
+          fullPage: true,
+        });
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
         assert.ok(overflow <= 0, `${name}: ${overflow} pixels too wide`);
         const { violations } = await page.evaluate(() => globalThis.axe.run());
-        assert.deepEqual(violations.map(({ id, nodes }) => `${name} ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), []);
+        assert.deepEqual(
+          violations.map(
+            ({ id, nodes }) =>
+              `${name} ${id}: ${nodes
+                .slice(0, 3)
+                .map((node) => `${node.html} ${node.failureSummary}`)
+                .join("; ")}`,
+          ),
+          [],
+        );
       };
       if (width === 360) await check("start");
       await page.locator("#data-sample").click();

@@ -1,4 +1,4 @@
-// The worked examples, digit by digit; the expected numbers were worked out apart from the library.
+// The worked examples, digit by digit; the expected numbers were computed without the library.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -50,7 +50,11 @@ const EXPECTED = {
 
 const near = (found, expected, where) => {
   assert.equal(found.length, expected.length, where);
-  for (const [index, value] of expected.entries()) assert.ok(Math.abs(found[index] - value) < Math.max(6e-7, 5.1e-6 * Math.abs(value)), `${where}[${index}]: ${found[index]} instead of ${value}`);
+  for (const [index, value] of expected.entries())
+    assert.ok(
+      Math.abs(found[index] - value) < Math.max(6e-7, 5.1e-6 * Math.abs(value)),
+      `${where}[${index}]: ${found[index]} instead of ${value}`,
+    );
 };
 
 for (const [preset, rows] of Object.entries(EXPECTED)) {
@@ -82,7 +86,11 @@ test("λ = 0.95 in the second example, γ = 0.99 in the third", browserTest, asy
   await second.close();
   const third = await open({ preset: "exact-indices" });
   await setParameter(third.page, "gamma", "0.99");
-  near(await rowOf(third.page, "discountedReturn"), [0.887718, 0.906786, 0.920996, 0.940399, 0.96505, 0.995], "discountedReturn");
+  near(
+    await rowOf(third.page, "discountedReturn"),
+    [0.887718, 0.906786, 0.920996, 0.940399, 0.96505, 0.995],
+    "discountedReturn",
+  );
   await third.close();
 });
 
@@ -111,7 +119,7 @@ test("the five ways to share the credit", browserTest, async () => {
   await close();
 });
 
-/** The recursion of GAE with γλ = 0.95, in this test's own words. */
+/** The recursion of GAE with γλ = 0.95, written for this test. */
 function gaeOf(errors) {
   return errors.map((_, start) => errors.slice(start).reduce((sum, error, steps) => sum + error * 0.95 ** steps, 0));
 }
@@ -139,7 +147,11 @@ test("the document's slips are shown beside the exact numbers", browserTest, asy
   assert.deepEqual((await verdicts("exact-indices", "discountedReturn"))[0], ["agrees"]);
   assert.deepEqual((await verdicts("exact-indices", "advantage"))[0], ["differs"]);
   assert.deepEqual((await verdicts("whiten", "whitened"))[0], ["differs", "differs"]);
-  assert.deepEqual((await verdicts("credit-assignments", "advantage"))[0], ["agrees", "agrees but for the last digit", "differs"]);
+  assert.deepEqual((await verdicts("credit-assignments", "advantage"))[0], [
+    "agrees",
+    "agrees but for the last digit",
+    "differs",
+  ]);
   assert.deepEqual((await verdicts("you-know-one-plus-one", "advantage"))[0], ["differs"]);
   assert.deepEqual((await verdicts("you-know-surrogate", "loss"))[0], ["agrees"]);
 });

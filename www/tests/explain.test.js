@@ -36,13 +36,19 @@ for (const lang of ["en", "zh"]) {
   test(`every row of the first example, ${lang}`, browserTest, async () => {
     const { page, problems, close } = await open({ lang });
     for (const [row, expected] of Object.entries(FIRST)) assert.deepEqual(await formulas(page, row), expected, row);
-    const rows = await page.locator("[role=gridcell][data-index='1']").evaluateAll((all) => all.map((one) => one.dataset.row));
+    const rows = await page
+      .locator("[role=gridcell][data-index='1']")
+      .evaluateAll((all) => all.map((one) => one.dataset.row));
     assert.ok(rows.length > 17);
     for (const row of rows) {
       await page.locator(cell(row, 1)).focus();
       const text = await page.locator("#explain").innerText();
       assert.doesNotMatch(text, /\{\w+\}|undefined|\?\?/, row);
-      assert.match(text, lang === "zh" ? /对齐到(动作|状态).*t = 2，下标 1/ : /(action|state)-aligned, t = 2, index 1/, row);
+      assert.match(
+        text,
+        lang === "zh" ? /对齐到(动作|状态).*t = 2，下标 1/ : /(action|state)-aligned, t = 2, index 1/,
+        row,
+      );
       assert.ok((await page.locator("#explain .meaning").innerText()).length > 8, row);
     }
     assert.deepEqual(problems, []);
@@ -58,15 +64,27 @@ test("the KL by each estimate, in the reward and in the loss", browserTest, asyn
   await choose(page, { kl: "k2" });
   assert.deepEqual(await formulas(page, "kl"), ["KL1=12(logπold,1−logπref,1)2", "=12((−0.12)−(−0.15))2"]);
   await choose(page, { kl: "k3" });
-  assert.deepEqual(await formulas(page, "kl"), ["KL1=exp(logπref,1−logπold,1)−1+(logπold,1−logπref,1)", "=exp((−0.15)−(−0.12))−1+((−0.12)−(−0.15))"]);
+  assert.deepEqual(await formulas(page, "kl"), [
+    "KL1=exp(logπref,1−logπold,1)−1+(logπold,1−logπref,1)",
+    "=exp((−0.15)−(−0.12))−1+((−0.12)−(−0.15))",
+  ]);
   await choose(page, { placement: "loss" });
   assert.deepEqual(await formulas(page, "reward"), ["r1=score1", "=0"]);
-  assert.deepEqual(await formulas(page, "kl"), ["KL1=exp(logπref,1−logπ1)−1+(logπ1−logπref,1)", "=exp((−0.15)−(−0.12))−1+((−0.12)−(−0.15))"]);
+  assert.deepEqual(await formulas(page, "kl"), [
+    "KL1=exp(logπref,1−logπ1)−1+(logπ1−logπref,1)",
+    "=exp((−0.15)−(−0.12))−1+((−0.12)−(−0.15))",
+  ]);
   assert.deepEqual(await formulas(page, "klTerm"), ["βKL1=β·KL1", "=0.01·0.000445534"]);
-  assert.deepEqual(await formulas(page, "klGradient"), ["∂βKL/∂logπ1=W1·β·(1−exp(logπref,1−logπ1))", "=0.166667·0.01·(1−exp((−0.15)−(−0.12)))"]);
+  assert.deepEqual(await formulas(page, "klGradient"), [
+    "∂βKL/∂logπ1=W1·β·(1−exp(logπref,1−logπ1))",
+    "=0.166667·0.01·(1−exp((−0.15)−(−0.12)))",
+  ]);
   assert.match((await formulas(page, "gradient"))[0], /\+∂βKL\/∂logπ1$/);
   await choose(page, { kl: "k2" });
-  assert.deepEqual(await formulas(page, "klGradient"), ["∂βKL/∂logπ1=W1·β·(logπ1−logπref,1)", "=0.166667·0.01·((−0.12)−(−0.15))"]);
+  assert.deepEqual(await formulas(page, "klGradient"), [
+    "∂βKL/∂logπ1=W1·β·(logπ1−logπref,1)",
+    "=0.166667·0.01·((−0.12)−(−0.15))",
+  ]);
   await choose(page, { placement: "loss-weighted", kl: "k3" });
   assert.match((await formulas(page, "kl"))[0], /^KL1=ρ1·\(exp/);
   assert.deepEqual(problems, []);
@@ -100,11 +118,16 @@ test("each group estimator, with the group's scores, mean and deviation", browse
     "max-rl": ["A^1=S1−μgroupμgroup+10−6", "=1−0.250.25+10−6"],
     "best-of-group": ["A^1=(S1−Ssecond)σgroup+10−6", "=(1−0)0.5+10−6"],
   };
+  const values = { "grpo": "1.5", "rloo": "1", "max-rl": "2.99999", "best-of-group": "2" };
   for (const [advantage, [symbols, numbers]] of Object.entries(expected)) {
     await choose(page, { advantage });
     assert.deepEqual(await formulas(page, "groupAdvantage"), [symbols, numbers], advantage);
     assert.match(await page.locator("#explain .notes").textContent(), /Scores in group 1: 1, 0, 0, 0\./);
-    assert.deepEqual(await formulas(page, "advantage"), [`A1,1=A^1=${symbols.slice(4)}`, `=${advantage === "grpo" ? "1.5" : advantage === "rloo" ? "1" : advantage === "max-rl" ? "2.99999" : advantage === "best-of-group" ? "2" : "0.75"}${numbers}`], advantage);
+    assert.deepEqual(
+      await formulas(page, "advantage"),
+      [`A1,1=A^1=${symbols.slice(4)}`, `=${values[advantage] ?? "0.75"}${numbers}`],
+      advantage,
+    );
   }
   assert.deepEqual(problems, []);
   await close();
@@ -126,18 +149,31 @@ test("each loss and each mean, with the clip and the second clip", browserTest, 
   assert.match((await formulas(page, "sequenceRatio"))[1], /^=exp\(16·0\.1\)$/);
   assert.deepEqual(await formulas(page, "gradient"), ["∂L/∂logπ1=−ρ¯1n·ΣW·A", "=−1.016816·0.0733333"]);
   await choose(page, { loss: "ppo", dual: "both" });
-  assert.deepEqual(await formulas(page, "lossTerm"), ["ℓ1=−min(min(ρ1,c)·A1,clip(ρ1,1−ε−,1+ε+)·A1)", "=−min(min(1.10517,3)·0.13,clip(1.10517,1−0.2,1+0.28)·0.13)"]);
+  assert.deepEqual(await formulas(page, "lossTerm"), [
+    "ℓ1=−min(min(ρ1,c)·A1,clip(ρ1,1−ε−,1+ε+)·A1)",
+    "=−min(min(1.10517,3)·0.13,clip(1.10517,1−0.2,1+0.28)·0.13)",
+  ]);
   await choose(page, { dual: "negative" });
   await edit(page, "advantage", 0, "-0.13");
   await edit(page, "logProb", 0, "1.5");
-  assert.deepEqual(await formulas(page, "lossTerm"), ["ℓ1=min(−min(ρ1·A1,clip(ρ1,1−ε−,1+ε+)·A1),−c·A1)", "=min(−min(5.05309·(−0.13),clip(5.05309,1−0.2,1+0.28)·(−0.13)),−3·(−0.13))"]);
+  assert.deepEqual(await formulas(page, "lossTerm"), [
+    "ℓ1=min(−min(ρ1·A1,clip(ρ1,1−ε−,1+ε+)·A1),−c·A1)",
+    "=min(−min(5.05309·(−0.13),clip(5.05309,1−0.2,1+0.28)·(−0.13)),−3·(−0.13))",
+  ]);
   // beyond the second bound: 3 · 0.13, and nothing pushes any more
-  assert.deepEqual([await page.locator(cell("lossTerm", 0)).textContent(), await page.locator(cell("gradient", 0)).textContent()], ["+0.39", "0"]);
+  assert.deepEqual(
+    [await page.locator(cell("lossTerm", 0)).textContent(), await page.locator(cell("gradient", 0)).textContent()],
+    ["+0.39", "0"],
+  );
   await choose(page, { dual: "off" });
   assert.equal(await page.locator(cell("lossTerm", 0)).textContent(), "+0.656902");
   const weights = {
-    "token-sum": ["W1=1", "=1"], "seq-mean-token-sum": ["W1=1B", "=11"], "seq-mean-token-mean": ["W1=1B·n", "=11·6"],
-    "seq-mean-token-sum-norm": ["W1=1B·L", "=11·10"], "token-sum-norm": ["W1=1L", "=110"], "prompt-mean": ["W1=1P·Ngroup", "=11·6"],
+    "token-sum": ["W1=1", "=1"],
+    "seq-mean-token-sum": ["W1=1B", "=11"],
+    "seq-mean-token-mean": ["W1=1B·n", "=11·6"],
+    "seq-mean-token-sum-norm": ["W1=1B·L", "=11·10"],
+    "token-sum-norm": ["W1=1L", "=110"],
+    "prompt-mean": ["W1=1P·Ngroup", "=11·6"],
   };
   for (const [aggregate, expected] of Object.entries(weights)) {
     await choose(page, { aggregate });
@@ -166,20 +202,36 @@ for (const lang of ["en", "zh"]) {
       await page.locator(cell(row, index)).focus();
       const line = page.locator("#explain .not-finite");
       if ((await line.count()) === 0) return null;
-      return { text: await line.innerText(), from: await line.locator("button").evaluateAll((all) => all.map((one) => one.dataset.source)) };
+      return {
+        text: await line.innerText(),
+        from: await line.locator("button").evaluateAll((all) => all.map((one) => one.dataset.source)),
+      };
     };
     assert.equal(await told("advantage", 0), null, "a finite one says nothing");
     await edit(page, "value", 3, "nan");
     // the first token's advantage takes it from three tokens later; so do the mean and every whitened one
-    for (const [row, index] of [["advantage", 0], ["delta", 2], ["whitened", 5], ["gradient", 1]]) {
+    for (const [row, index] of [
+      ["advantage", 0],
+      ["delta", 2],
+      ["whitened", 5],
+      ["gradient", 1],
+    ]) {
       const { text, from } = await told(row, index);
       assert.deepEqual(from, ["value.0.3"], row);
-      assert.match(text, lang === "zh" ? /最先不是有限数的是.*= NaN ——它是填入的/s : /first number on the way here that is not finite.*= NaN — it was put in/s);
+      assert.match(
+        text,
+        lang === "zh"
+          ? /最先不是有限数的是.*= NaN ——它是填入的/s
+          : /first number on the way here that is not finite.*= NaN — it was put in/s,
+      );
     }
     assert.equal(await told("advantage", 5), null, "it does not look back");
     await page.locator(cell("whitened", 5)).focus();
     await page.locator("#explain .not-finite button").click();
-    assert.deepEqual(await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.index]), ["value", "3"]);
+    assert.deepEqual(
+      await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.index]),
+      ["value", "3"],
+    );
     assert.equal(await page.locator("#explain .not-finite").count(), 0, "an input is what it is");
     await page.locator("#undo").click();
     // e^1000 is beyond the largest number though both logarithms are finite

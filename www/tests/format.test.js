@@ -20,11 +20,20 @@ test("special numbers are shown as such", () => {
 });
 
 test("typing accepts both minus signs, NaN and ∞, and says what is wrong", () => {
-  assert.deepEqual(["-1", "−1", ".5", "1e-3", " 2. "].map((text) => parse(text).value), [-1, -1, 0.5, 0.001, 2]);
+  assert.deepEqual(
+    ["-1", "−1", ".5", "1e-3", " 2. "].map((text) => parse(text).value),
+    [-1, -1, 0.5, 0.001, 2],
+  );
   assert.ok(Number.isNaN(parse("nan").value));
-  assert.deepEqual(["∞", "-inf"].map((text) => parse(text).value), [Infinity, -Infinity]);
+  assert.deepEqual(
+    ["∞", "-inf"].map((text) => parse(text).value),
+    [Infinity, -Infinity],
+  );
   assert.ok(Object.is(parse("-0").value, -0));
-  assert.deepEqual(["", "0,5", "1+1", "0x10", "1e"].map((text) => parse(text).problem), ["empty", "comma", "text", "text", "text"]);
+  assert.deepEqual(
+    ["", "0,5", "1+1", "0x10", "1e"].map((text) => parse(text).problem),
+    ["empty", "comma", "text", "text", "text"],
+  );
 });
 
 test("subscripts", () => assert.equal(subscript(10), "₁₀"));

@@ -22,7 +22,10 @@ function textbook(groups, lengths, greedy) {
   };
   const centred = each((v, _, s) => v - mean(s));
   return {
-    "grpo-verl": scaled(1e-6), "grpo-trl": scaled(1e-4), "grpo-openrlhf": scaled(1e-9), "areal": scaled(1e-5),
+    "grpo-verl": scaled(1e-6),
+    "grpo-trl": scaled(1e-4),
+    "grpo-openrlhf": scaled(1e-9),
+    "areal": scaled(1e-5),
     "grpo-population": each((v, _, s) => (v - mean(s)) / deviation(s, 0)),
     "grpo-batch": centred.map((c) => c / (deviation(all) + 1e-4)),
     "nemo": each((v, i, s) => {
@@ -41,13 +44,18 @@ function textbook(groups, lengths, greedy) {
     }),
     "remax": each((v, _, s, n, b) => v - b),
     "flash": all.map((v) => v - mean(all)),
-    "rf-baseline": whiten(centred), "rf": whiten(all), "decoupled": scaled(1e-4), "gdpo": whiten(scaled(1e-6)),
+    "rf-baseline": whiten(centred),
+    "rf": whiten(all),
+    "decoupled": scaled(1e-4),
+    "gdpo": whiten(scaled(1e-6)),
     "token-baseline": each((v, i, s, n) => {
       const [longest, next] = [...n].sort((a, b) => b - a);
-      return mean(Array.from({ length: n[i] }, (_, t) => {
-        const running = s.filter((_, j) => n[j] > t);
-        return n[i] === longest && longest > next && t >= next ? v : v - mean(running);
-      }));
+      return mean(
+        Array.from({ length: n[i] }, (_, t) => {
+          const running = s.filter((_, j) => n[j] > t);
+          return n[i] === longest && longest > next && t >= next ? v : v - mean(running);
+        }),
+      );
     }),
   };
 }
@@ -60,7 +68,9 @@ test("one winner: the numbers of the survey, and its formula with numbers", brow
   assert.equal(await first(page, "grpo-population"), 1.732051);
   assert.equal(await first(page, "dr-grpo"), 0.75);
   assert.equal(await first(page, "rloo"), 1);
-  const formulas = await why(page).locator("math").evaluateAll((all) => all.map((one) => one.textContent));
+  const formulas = await why(page)
+    .locator("math")
+    .evaluateAll((all) => all.map((one) => one.textContent));
   assert.deepEqual(formulas, ["Ai=si−μgσg+ε", "=1−0.250.5+1e(−6)=1.499997".replace("(−6)", "−6")]);
   assert.match(await why(page).textContent(), /1\.499997000006/);
   assert.match(await why(page).textContent(), /n = 4, mean 0\.25, deviation 0\.5 .*0\.433013/);
@@ -78,29 +88,58 @@ test("nearly tied: the ε of each framework decides", browserTest, async () => {
   assert.equal(Number((await last("grpo-population")).toFixed(4)), 1.7321);
   await page.locator(cell("grpo-trl", 3)).click();
   // σ = 5e-5 against ε = 1e-4: two thirds are lost
-  assert.match(await why(page).textContent(), /deviation 5e−5 is hardly larger than ε = 0\.0001: ε alone takes away 66\.7 %/);
+  assert.match(
+    await why(page).textContent(),
+    /deviation 5e−5 is hardly larger than ε = 0\.0001: ε alone takes away 66\.7 %/,
+  );
   await close();
 });
 
 test("all estimators agree with the textbook, on two groups of unequal size and length", browserTest, async () => {
   const { page, problems, close } = await open({ page: "groups" });
   await preset(page, "unequal");
-  const expected = textbook([[1, 0, 1, 0], [0, 1]], [[6, 3, 2, 9], [4, 12]], [1, 0]);
+  const expected = textbook(
+    [
+      [1, 0, 1, 0],
+      [0, 1],
+    ],
+    [
+      [6, 3, 2, 9],
+      [4, 12],
+    ],
+    [1, 0],
+  );
   assert.equal(Object.keys(expected).length, 20);
   for (const [id, values] of Object.entries(expected)) {
     const shown = (await rowOf(page, id)).slice(0, 6);
-    for (const [i, value] of values.entries()) assert.ok(Math.abs(shown[i] - value) < 1e-6 * (1 + Math.abs(value)), `${id} ${i}: ${shown[i]} instead of ${value}`);
+    for (const [i, value] of values.entries())
+      assert.ok(
+        Math.abs(shown[i] - value) < 1e-6 * (1 + Math.abs(value)),
+        `${id} ${i}: ${shown[i]} instead of ${value}`,
+      );
   }
   // and everywhere else, by way of the saved numbers
-  for (const [id, scores, lengths] of [["outlier", [[0.2, 0.3, 0.25, 0.25, 0.3, 9]], [[4, 4, 4, 4, 4, 4]]], ["lengths", [[1, 1, 0, 0]], [[2, 4, 10, 32]]]]) {
-    const state = await page.evaluate(async (name) => (await import(new URL("labs/groups/state.js", location.href).href)).presets[name](), id);
+  for (const [id, scores, lengths] of [
+    ["outlier", [[0.2, 0.3, 0.25, 0.25, 0.3, 9]], [[4, 4, 4, 4, 4, 4]]],
+    ["lengths", [[1, 1, 0, 0]], [[2, 4, 10, 32]]],
+  ]) {
+    const state = await page.evaluate(
+      async (name) => (await import(new URL("labs/groups/state.js", location.href).href)).presets[name](),
+      id,
+    );
     const [{ text, file }] = await exportOf(page, "groups", state);
     assert.equal(file, "advantages.csv");
-    const [head, ...lines] = text.trim().split("\n").map((line) => line.split(","));
+    const [head, ...lines] = text
+      .trim()
+      .split("\n")
+      .map((line) => line.split(","));
     for (const [name, values] of Object.entries(textbook(scores, lengths, [0]))) {
       for (const [i, value] of values.entries()) {
         const got = Number(lines[i][head.indexOf(name)]);
-        assert.ok(Math.abs(got - value) < 1e-7 * (1 + Math.abs(value)), `${id} ${name} ${i}: ${got} instead of ${value}`);
+        assert.ok(
+          Math.abs(got - value) < 1e-7 * (1 + Math.abs(value)),
+          `${id} ${name} ${i}: ${got} instead of ${value}`,
+        );
       }
     }
   }
@@ -112,18 +151,43 @@ test("the numbers put into each formula make the number beside it", browserTest,
   const { page, close } = await open({ page: "groups" });
   await preset(page, "unequal");
   // a formula as text, evaluated: fractions, roots and brackets as they are nested
-  const evaluate = () => why(page).locator("math").nth(1).evaluate((node) => {
-    const walk = (one) => {
-      const parts = [...one.children].map(walk);
-      if (one.localName === "mfrac") return `((${parts[0]})/(${parts[1]}))`;
-      if (one.localName === "msqrt") return `Math.sqrt(${parts.join("")})`;
-      if (one.children.length > 0) return `${parts.join("")}`;
-      return one.textContent.replaceAll("−", "-").replaceAll("·", "*");
-    };
-    const [, left, right] = [...node.children].map(walk).join("").split("=");
-    return { left, right };
-  });
-  for (const id of ["grpo-verl", "grpo-trl", "grpo-openrlhf", "grpo-population", "grpo-batch", "areal", "nemo", "dr-grpo", "rloo", "max-rl", "gpg", "opo", "pass-k", "remax", "flash", "rf-baseline", "rf", "decoupled", "gdpo", "token-baseline"]) {
+  const evaluate = () =>
+    why(page)
+      .locator("math")
+      .nth(1)
+      .evaluate((node) => {
+        const walk = (one) => {
+          const parts = [...one.children].map(walk);
+          if (one.localName === "mfrac") return `((${parts[0]})/(${parts[1]}))`;
+          if (one.localName === "msqrt") return `Math.sqrt(${parts.join("")})`;
+          if (one.children.length > 0) return `${parts.join("")}`;
+          return one.textContent.replaceAll("−", "-").replaceAll("·", "*");
+        };
+        const [, left, right] = [...node.children].map(walk).join("").split("=");
+        return { left, right };
+      });
+  for (const id of [
+    "grpo-verl",
+    "grpo-trl",
+    "grpo-openrlhf",
+    "grpo-population",
+    "grpo-batch",
+    "areal",
+    "nemo",
+    "dr-grpo",
+    "rloo",
+    "max-rl",
+    "gpg",
+    "opo",
+    "pass-k",
+    "remax",
+    "flash",
+    "rf-baseline",
+    "rf",
+    "decoupled",
+    "gdpo",
+    "token-baseline",
+  ]) {
     for (const index of [0, 3, 5]) {
       await page.locator(cell(id, index)).focus();
       const { left, right } = await evaluate();
@@ -140,7 +204,20 @@ test("sums: zero where they must be, marked where they are not", browserTest, as
   const { page, close } = await open({ page: "groups" });
   await preset(page, "unequal");
   const sums = async (id) => (await page.locator(`[role=gridcell][data-row="${id}"]`).allTextContents()).slice(-2);
-  for (const id of ["grpo-verl", "grpo-trl", "grpo-openrlhf", "grpo-population", "grpo-batch", "areal", "dr-grpo", "rloo", "max-rl", "gpg", "decoupled"]) assert.deepEqual(await sums(id), ["0 ✓", "0 ✓"], id);
+  for (const id of [
+    "grpo-verl",
+    "grpo-trl",
+    "grpo-openrlhf",
+    "grpo-population",
+    "grpo-batch",
+    "areal",
+    "dr-grpo",
+    "rloo",
+    "max-rl",
+    "gpg",
+    "decoupled",
+  ])
+    assert.deepEqual(await sums(id), ["0 ✓", "0 ✓"], id);
   // OPO: per token 8/20 and 12/16, so 2 − 4·0.4 and 1 − 2·0.75
   assert.deepEqual(await sums("opo"), ["0.4", "−0.5"]);
   await page.locator(cell("opo", 6)).click();
@@ -155,7 +232,8 @@ test("sums: zero where they must be, marked where they are not", browserTest, as
 test("degenerate groups: equal scores, a group of one, nothing to refuse by silence", browserTest, async () => {
   const { page, problems, close } = await open({ page: "groups" });
   await preset(page, "equal");
-  for (const id of ["grpo-verl", "grpo-trl", "grpo-openrlhf", "grpo-population", "nemo", "dr-grpo", "pass-k", "rf"]) assert.deepEqual((await rowOf(page, id)).slice(0, 4), [0, 0, 0, 0], id);
+  for (const id of ["grpo-verl", "grpo-trl", "grpo-openrlhf", "grpo-population", "nemo", "dr-grpo", "pass-k", "rf"])
+    assert.deepEqual((await rowOf(page, id)).slice(0, 4), [0, 0, 0, 0], id);
   assert.match(await why(page).textContent(), /nothing to learn/);
   assert.match(await page.locator(".groups-prompts").textContent(), /drops this prompt/);
   await preset(page, "single");
@@ -213,8 +291,11 @@ test("an edit marks what it changed: its own group, and what is taken over the b
   await preset(page, "unequal");
   assert.equal(await page.locator(".changed").count(), 0);
   await edit(page, "score", 4, "3");
-  const changed = await page.locator(".changed").evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`));
-  for (const id of ["dr-grpo.4", "dr-grpo.5", "rloo.4", "grpo-batch.0", "rf.0", "flash.3", "gpg.0"]) assert.ok(changed.includes(id), id);
+  const changed = await page
+    .locator(".changed")
+    .evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`));
+  for (const id of ["dr-grpo.4", "dr-grpo.5", "rloo.4", "grpo-batch.0", "rf.0", "flash.3", "gpg.0"])
+    assert.ok(changed.includes(id), id);
   for (const id of ["dr-grpo.0", "rloo.1", "grpo-verl.2", "opo.3", "remax.5"]) assert.ok(!changed.includes(id), id);
   await close();
 });
@@ -230,7 +311,9 @@ test("the curves follow the chosen estimator, in both languages", browserTest, a
   await page.waitForSelector("html[lang=zh-CN]");
   assert.match(await why(page).textContent(), /为什么是.*pass@k.*领先第二名/);
   assert.equal(await first(page, "grpo-verl"), 1.499997);
-  for (const id of await page.locator("[role=gridcell][data-index='0']").evaluateAll((all) => all.map((one) => one.dataset.row))) {
+  for (const id of await page
+    .locator("[role=gridcell][data-index='0']")
+    .evaluateAll((all) => all.map((one) => one.dataset.row))) {
     await page.locator(cell(id, 0)).focus();
     assert.doesNotMatch(await why(page).innerText(), /\{\w+\}|undefined/, id);
   }
@@ -241,17 +324,43 @@ test("the curves follow the chosen estimator, in both languages", browserTest, a
 test("a link's state is checked", browserTest, async () => {
   const { page, close } = await open({ page: "groups" });
   const told = await page.evaluate(async () => {
-    const { page: { read, initial } } = await import(new URL("labs/groups.js", location.href).href);
+    const {
+      page: { read, initial },
+    } = await import(new URL("labs/groups/page.js", location.href).href);
     const good = initial();
     const [prompt] = good.prompts;
-    const bad = [null, 5, "x", [], {}, { prompts: [] }, { prompts: [1] }, { prompts: [{}] }, { prompts: [{ samples: [] }] }, { prompts: [{ samples: [{ score: "1" }] }] }, { prompts: [{ samples: [null] }] },
-      { prompts: Array(6).fill(prompt) }, { prompts: [{ ...prompt, samples: Array(11).fill(prompt.samples[0]) }] }];
-    const odd = read({ prompts: [{ samples: [{ score: NaN, length: 1e9, format: "x", more: 1 }], greedy: {} }], second: "yes", weight: Infinity });
+    const bad = [
+      null,
+      5,
+      "x",
+      [],
+      {},
+      { prompts: [] },
+      { prompts: [1] },
+      { prompts: [{}] },
+      { prompts: [{ samples: [] }] },
+      { prompts: [{ samples: [{ score: "1" }] }] },
+      { prompts: [{ samples: [null] }] },
+      { prompts: Array(6).fill(prompt) },
+      { prompts: [{ ...prompt, samples: Array(11).fill(prompt.samples[0]) }] },
+    ];
+    const odd = read({
+      prompts: [{ samples: [{ score: NaN, length: 1e9, format: "x", more: 1 }], greedy: {} }],
+      second: "yes",
+      weight: Infinity,
+    });
     return { bad: bad.map(read), odd, same: JSON.stringify(read(structuredClone(good))) === JSON.stringify(good) };
   });
-  assert.ok(told.bad.every((one) => one === null), JSON.stringify(told.bad));
+  assert.ok(
+    told.bad.every((one) => one === null),
+    JSON.stringify(told.bad),
+  );
   assert.ok(told.same);
-  assert.deepEqual(told.odd, { prompts: [{ samples: [{ score: NaN, format: 0, length: 4 }], greedy: 0 }], second: false, weight: 1 });
+  assert.deepEqual(told.odd, {
+    prompts: [{ samples: [{ score: NaN, format: 0, length: 4 }], greedy: 0 }],
+    second: false,
+    weight: 1,
+  });
   await close();
 });
 

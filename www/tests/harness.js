@@ -13,12 +13,28 @@ export const folder = process.env.PLAYGROUND_DIR ?? join(repository, "target/pla
 const chromium = process.env.CHROMIUM ?? "/usr/bin/chromium";
 // not the root: every address on the page must be relative
 const PREFIX = "/some/sub/path/";
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".json": "application/json", ".webmanifest": "application/manifest+json" };
-const FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const TYPES = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".wasm": "application/wasm",
+  ".json": "application/json",
+  ".webmanifest": "application/manifest+json",
+};
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 /** @returns {Promise<string | null>} why the browser cannot be tested here */
 async function reason() {
-  if (!existsSync(join(folder, "index.html"))) return `${folder} is missing: run \`cargo xtask playground --build-only\``;
+  if (!existsSync(join(folder, "index.html")))
+    return `${folder} is missing: run \`cargo xtask playground --build-only\``;
   if (!existsSync(chromium)) return `${chromium} is missing`;
   try {
     await import("playwright-core");
@@ -79,46 +95,84 @@ after(async () => {
 });
 
 /**
- * @param {{ lang?: string, page?: string, preset?: string, fragment?: string, theme?: "light" | "dark", width?: number, height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
+ * @param {{ lang?: string, page?: string, preset?: string, fragment?: string, theme?: "light" | "dark", width?: number,
+ *   height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
  */
-export async function open({ lang = "en", page: id = "chain", preset = "one-plus-one", fragment = "", theme = "light", width = 1400, height = 1000, motion = "reduce", refuse } = {}) {
+export async function open({
+  lang = "en",
+  page: id = "chain",
+  preset = "one-plus-one",
+  fragment = "",
+  theme = "light",
+  width = 1400,
+  height = 1000,
+  motion = "reduce",
+  refuse,
+} = {}) {
   await launch();
   let served = refuse ? undefined : servers.find((entry) => entry.plain);
   if (!served) {
     served = { ...(await serve(refuse)), plain: !refuse };
     servers.push(served);
   }
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, reducedMotion: motion, hasTouch: width < 500, serviceWorkers: "block" });
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: theme,
+    reducedMotion: motion,
+    hasTouch: width < 500,
+    serviceWorkers: "block",
+  });
   // a missing element fails at once, not after half a minute each
   context.setDefaultTimeout(60_000); // a busy machine may take long to compile the module
   const page = await context.newPage();
   const problems = [];
-  // the worker would fetch the whole page again for every test; that it is kept away is no problem of the page
+  // the worker would fetch the whole page again for every test; that it is blocked is not a fault of the page
   const blocked = "Service Worker registration blocked by Playwright";
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && message.text() !== blocked && problems.push(message.text()));
+  page.on(
+    "console",
+    (message) =>
+      ["error", "warning"].includes(message.type()) && message.text() !== blocked && problems.push(message.text()),
+  );
   page.on("pageerror", (error) => problems.push(error.message));
   await page.goto(`${served.address}?lang=${lang}&page=${id}&preset=${preset}${fragment}`);
   await page.waitForSelector("main[aria-busy=false]");
-  // the first drawing is over, and so is what it left for the frame after
-  await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+  // the start page loads the rest of the library when it is asked for more: not in the middle of a test
+  if (!refuse)
+    await page.evaluate(async () => {
+      await (await import(new URL("engine.js", document.baseURI).href)).loadLibrary();
+    });
+  // the first drawing is over, and so is what it deferred to the next frame
+  await page.evaluate(
+    () =>
+      new Promise((done) => {
+        requestAnimationFrame(() => requestAnimationFrame(done));
+      }),
+  );
   const failed = await page.locator(".failed").allTextContents();
   if (failed.length > 0 && !refuse) throw new Error(failed.join());
   return { page, problems, close: () => context.close() };
 }
 
 /** A table that has no sequences is one sequence. @param {number} sequence */
-const ofSequence = (sequence) => (sequence === 0 ? `:is([data-sequence="0"], :not([data-sequence]))` : `[data-sequence="${sequence}"]`);
+const ofSequence = (sequence) =>
+  sequence === 0 ? `:is([data-sequence="0"], :not([data-sequence]))` : `[data-sequence="${sequence}"]`;
 
 /** @param {string} row @param {number} index @param {number} [sequence] */
 export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-index="${index}"]${ofSequence(sequence)}`;
 
 /** @param {string} text as the page prints numbers */
-export const numberOf = (text) => Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
+export const numberOf = (text) =>
+  Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
 
 /** The numbers of a row of one sequence, as shown. */
 export async function rowOf(page, row, sequence = 0) {
-  // cells out of sight are drawn in the task after
-  await page.evaluate(() => new Promise((done) => { setTimeout(done, 1); }));
+  // cells outside the view are drawn in the next task
+  await page.evaluate(
+    () =>
+      new Promise((done) => {
+        setTimeout(done, 1);
+      }),
+  );
   const texts = await page.locator(`[role=gridcell][data-row="${row}"]${ofSequence(sequence)}`).allTextContents();
   return texts.map(numberOf);
 }
@@ -145,8 +199,9 @@ export async function setParameter(page, name, text) {
  */
 export async function chooserOf(page, act) {
   const opened = page.waitForEvent("filechooser");
-  // The driver tells the page's process to hand its choosers over and does not wait for the answer; keys come another way and can be there
-  // first, and the chooser then opens where nobody sees it. An answer to a later message on the same way says that the first has arrived.
+  // The driver tells the page's process to hand its choosers over and does not wait for the answer; keys come another
+  // way and can be there first, and the chooser then opens where nobody sees it. An answer to a later message on the
+  // same way says that the first has arrived.
   await page.evaluate(() => {});
   await act();
   return opened;

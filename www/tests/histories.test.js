@@ -1,123 +1,58 @@
+// Entropy histories in the browser.
+
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, chooserOf, numberOf, open, pageModule, repository } from "./harness.js";
+import { browserTest, chooserOf, numberOf, open, repository } from "./harness.js";
+import { BAD, history } from "./histories-files.js";
+import { checkAxe } from "./lab-checks.js";
 
 const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
-const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8").catch(() => "");
-const { readBytes, readLines, readText } = await pageModule("histories/read.js");
-const { collapse, movingMean, runningMean, thinned } = await pageModule("histories/curve.js");
-
-/** @param {number[]} entropies */
-const history = (entropies, first = 1) => JSON.stringify(entropies.map((entropy, i) => ({ step: first + i, entropy })));
 const asFile = (name, text) => ({ name, mimeType: "application/json", buffer: Buffer.from(text) });
 const give = (page, ...files) => page.locator("#histories-input").setInputFiles(files);
-const added = (page, count) => page.waitForFunction((wanted) => document.querySelectorAll("#histories-table tbody tr").length === wanted, count);
-const labels = (page) => page.locator("#histories-table input").evaluateAll((fields) => fields.map((field) => field.value));
+const added = (page, count) =>
+  page.waitForFunction((wanted) => document.querySelectorAll("#histories-table tbody tr").length === wanted, count);
+const labels = (page) =>
+  page.locator("#histories-table input").evaluateAll((fields) => fields.map((field) => field.value));
 const numbers = async (page, row) => {
   const cells = page.locator("#histories-table tbody tr").nth(row).locator("[data-number]");
-  return Object.fromEntries(await cells.evaluateAll((all) => all.map((cell) => [cell.dataset.number, cell.textContent])));
+  return Object.fromEntries(
+    await cells.evaluateAll((all) => all.map((cell) => [cell.dataset.number, cell.textContent])),
+  );
 };
-
-test("the format is read, other keys are left alone, floats may be whole", () => {
-  const { steps, entropies } = readText('[\n {"step": 1, "entropy": 4.532},\n {"step": 2.0, "entropy": 4, "kl": [1, 2]}, {"entropy": -0.5, "step": 9}\n]');
-  assert.deepEqual([Array.from(steps), Array.from(entropies)], [[1, 2, 9], [4.532, 4, -0.5]]);
-});
-
-// the same texts as in the tests of the command line's reader, and further ones
-const BAD = [
-  ["", "nothing", {}],
-  [" \n ", "nothing", {}],
-  ["{}", "array", { got: "{}" }],
-  ["5", "array", { got: "5" }],
-  ["[]", "empty", {}],
-  ["[ \n ]", "empty", {}],
-  ['[{"step": 1, "entropy": 1},\n 5]', "object", { record: 2, got: "5" }],
-  ["[null]", "object", { record: 1, got: "null" }],
-  ['[{"step": 1, "entropy": 1},\n {"st', "early", { line: 2, record: 2 }],
-  ['[{"step": 1, "entropy": 1},\n {"step": 2, "entropy": 1}', "early", { line: 2, record: 2 }],
-  ['[{"step": 1, "entropy": 1},\n', "early", { line: 1, record: 2 }],
-  ['[{"step": 1, "entropy": NaN}]', "nan", { line: 1, record: 1, got: "NaN" }],
-  ['[{"step": 1, "entropy": 1},\n {"step": 2, "entropy": -Infinity}]', "nan", { line: 2, record: 2, got: "-Infinity" }],
-  ['[{"step": 1}]', "missing", { record: 1, field: "entropy" }],
-  ['[{"step": 1, "entropy": 1}, {"entropy": 1}]', "missing", { record: 2, field: "step" }],
-  ['[{"step": 1.5, "entropy": 1}]', "step", { record: 1, got: "1.5" }],
-  ['[{"step": -1, "entropy": 1}]', "step", { record: 1, got: "-1" }],
-  ['[{"step": "1", "entropy": 1}]', "step", { record: 1, got: '"1"' }],
-  ['[{"step": 1, "entropy": null}]', "entropy", { record: 1, got: "null" }],
-  ['[{"step": 1, "entropy": 1e999}]', "entropy", { record: 1, got: "Infinity" }],
-  ['[{"step": 2, "entropy": 1}, {"step": 2, "entropy": 1}]', "twice", { record: 2, step: 2 }],
-  ['[{"step": 2, "entropy": 1}, {"step": 1, "entropy": 1}]', "order", { record: 2, step: 1, previous: 2 }],
-  ["[] x", "after", { line: 1, near: "x" }],
-  ['[{"step": 1, "entropy": 1}]\n[]', "after", { line: 2, near: "[]" }],
-  ['[{"step": 1, "entropy": 1},]', "malformed", { line: 1, record: 2, near: "]" }],
-  ["[\n{'step': 1}]", "malformed", { line: 2, record: 1, near: "{'step': 1}]" }],
-  ["step,entropy", "malformed", { line: 1, record: 1, near: "step,entropy" }],
-  ['[{"step": 1, "entropy": "N]aN, [" x}]', "malformed", { line: 1, record: 1, near: '{"step": 1, "entropy": "N]aN,' }],
-];
-for (const [text, problem, values] of BAD) {
-  test(`refused: ${JSON.stringify(text)}`, () => assert.deepEqual(readText(text), { problem, values }));
-}
-
-test("bytes that are no text are refused", () => {
-  assert.deepEqual(readBytes(Uint8Array.of(91, 10, 255, 93).buffer), { problem: "encoding", values: {} });
-});
-
-test("metrics in JSON Lines: policy/entropy is taken, as on the command line", () => {
-  const { steps, entropies } = readLines('{"step": 1, "policy/entropy": 4}\n{"step": 2, "loss": 1}\n\n{"step": 3.5, "policy/entropy": 3}\n');
-  assert.deepEqual([Array.from(steps), Array.from(entropies)], [[1, 3.5], [4, 3]]);
-  for (const [text, problem, values] of [
-    ["", "noLines", {}], ['{"step": 1, "entropy": 4}', "noLines", {}], ['{"step": 1}\n{"st', "line", { line: 2, near: '{"st' }],
-    ['{"step": 1, "policy/entropy": null}', "lineNumbers", { line: 1, step: "1", got: "null" }],
-    ['{"step": 2, "policy/entropy": 1}\n{"step": 2, "policy/entropy": 1}', "lineOrder", { line: 2, step: 2 }],
-  ]) assert.deepEqual(readLines(text), { problem, values }, text);
-});
-
-test("a collapse is where entropy stays low, as on the command line", () => {
-  const falling = Float64Array.of(4, 1, 3, 1, 0.5, 0.2);
-  assert.equal(collapse(falling, 0.5), 3);
-  assert.equal(collapse(falling, 0.01), -1);
-  assert.equal(collapse(Float64Array.of(4, 4), 0.5), -1);
-  // 2 is not below half of 4
-  assert.equal(collapse(Float64Array.of(4, 2), 0.5), -1);
-  assert.equal(collapse(Float64Array.of(4, 1.999), 0.5), 1);
-});
-
-test("smoothing by hand", () => {
-  assert.deepEqual(Array.from(movingMean(Float64Array.of(1, 2, 3, 4, 5), 3)), [1, 2, 3, 4, 5]);
-  assert.deepEqual(Array.from(movingMean(Float64Array.of(0, 3, 0), 3)), [0, 1, 0]);
-  // half a window of 5 at the third, of 3 beside it, of 1 at the ends
-  assert.deepEqual(Array.from(movingMean(Float64Array.of(1, 2, 9, 0, 8), 5)), [1, 4, 4, 17 / 3, 8]);
-  assert.deepEqual(Array.from(movingMean(Float64Array.of(5), 9)), [5]);
-  assert.deepEqual(Array.from(runningMean(Float64Array.of(4, 2, 0), 0.5)), [4, 3, 1.5]);
-  assert.deepEqual(Array.from(runningMean(Float64Array.of(4, 2), 0)), [4, 2]);
-});
-
-test("thinning keeps spikes and ends, and looks only where it is zoomed", () => {
-  const steps = Float64Array.from({ length: 100_000 }, (_, i) => i);
-  const values = new Float64Array(100_000).fill(1);
-  values[50_001] = 9;
-  const { x, y } = thinned(steps, values, null, 1000);
-  assert.ok(x.length <= 1100, `${x.length}`);
-  assert.equal(y[x.indexOf(50_001)], 9);
-  assert.deepEqual([x[0], x[x.length - 1]], [0, 99_999]);
-  assert.ok(x.every((step, i) => i === 0 || step > x[i - 1]));
-  assert.deepEqual(thinned(steps, values, [10, 12], 1000).x, [9, 10, 11, 12, 13]);
-});
 
 test("never empty: the example is there, and gives way to the first file", browserTest, async () => {
   const { page, problems, close } = await open({ page: "histories" });
   assert.deepEqual(await labels(page), ["Questioner", "Solver"]);
   assert.match(await page.locator("#histories-note").textContent(), /invented/);
-  await give(page, asFile("entropy_history_qwen3-4b_solver_v1.json", history([4, 1, 3, 1, 0.5, 0.2])), asFile("other.json", history([2, 3, 4], 10)));
+  await give(
+    page,
+    asFile("entropy_history_qwen3-4b_solver_v1.json", history([4, 1, 3, 1, 0.5, 0.2])),
+    asFile("other.json", history([2, 3, 4], 10)),
+  );
   await page.waitForFunction(() => document.querySelector("#histories-table input").value.startsWith("qwen3"));
   assert.deepEqual(await labels(page), ["qwen3-4b_solver_v1", "other"]);
   // by hand: the mean of 4, 1, 3, 1, 0.5, 0.2 is 9.7/6
-  assert.deepEqual(await numbers(page, 0), { steps: "6", mean: "1.61667", max: "4", min: "0.2", first: "4", last: "0.2", collapse: "from step 4" });
-  assert.deepEqual(await numbers(page, 1), { steps: "3", mean: "3", max: "4", min: "2", first: "2", last: "4", collapse: "never" });
+  assert.deepEqual(await numbers(page, 0), {
+    steps: "6",
+    mean: "1.61667",
+    max: "4",
+    min: "0.2",
+    first: "4",
+    last: "0.2",
+    collapse: "from step 4",
+  });
+  assert.deepEqual(await numbers(page, 1), {
+    steps: "3",
+    mean: "3",
+    max: "4",
+    min: "2",
+    first: "2",
+    last: "4",
+    collapse: "never",
+  });
   assert.deepEqual(await page.locator("svg.plot text.note").allTextContents(), ["qwen3-4b_solver_v1: step 4"]);
   await page.locator("#undo").click();
   assert.deepEqual(await labels(page), ["Questioner", "Solver"]);
@@ -129,11 +64,33 @@ test("never empty: the example is there, and gives way to the first file", brows
   await close();
 });
 
-for (const [lang, words] of [["en", [/bad\.json: record 2: step 1 comes after step 2/, /nan\.json: line 1, record 1: NaN is not a JSON number/, /empty\.json: the history is empty/]],
-  ["zh", [/bad\.json: 第 2 条记录：步数 1 排在 2 之后/, /nan\.json: 第 1 行，第 1 条记录：NaN 不是 JSON 数字/, /empty\.json: 是空的/]]]) {
+for (const [lang, words] of [
+  [
+    "en",
+    [
+      /bad\.json: record 2: step 1 comes after step 2/,
+      /nan\.json: line 1, record 1: NaN is not a JSON number/,
+      /empty\.json: the history is empty/,
+    ],
+  ],
+  [
+    "zh",
+    [
+      /bad\.json: 第 2 条记录：步数 1 排在 2 之后/,
+      /nan\.json: 第 1 行，第 1 条记录：NaN 不是 JSON 数字/,
+      /empty\.json: 是空的/,
+    ],
+  ],
+]) {
   test(`bad files are named with their record, good ones kept (${lang})`, browserTest, async () => {
     const { page, problems, close } = await open({ page: "histories", lang });
-    await give(page, asFile("bad.json", '[{"step": 2, "entropy": 1}, {"step": 1, "entropy": 1}]'), asFile("entropy_history_good.json", history([3, 2])), asFile("nan.json", '[{"step": 1, "entropy": NaN}]'), asFile("empty.json", "[]"));
+    await give(
+      page,
+      asFile("bad.json", '[{"step": 2, "entropy": 1}, {"step": 1, "entropy": 1}]'),
+      asFile("entropy_history_good.json", history([3, 2])),
+      asFile("nan.json", '[{"step": 1, "entropy": NaN}]'),
+      asFile("empty.json", "[]"),
+    );
     await added(page, 1);
     assert.deepEqual(await labels(page), ["good"]);
     const told = await page.locator("#histories-problems li").allTextContents();
@@ -156,18 +113,28 @@ for (const [lang, words] of [["en", [/bad\.json: record 2: step 1 comes after st
 
 test("dropped and pasted", browserTest, async () => {
   const { page, close } = await open({ page: "histories" });
-  await page.evaluate((text) => {
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([text], "entropy_history_dropped.json"));
-    document.querySelector("footer").dispatchEvent(new DragEvent("dragover", { dataTransfer: transfer, bubbles: true, cancelable: true }));
-    document.querySelector("footer").dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
-  }, history([5, 4]));
+  await page.evaluate(
+    (text) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([text], "entropy_history_dropped.json"));
+      document
+        .querySelector("footer")
+        .dispatchEvent(new DragEvent("dragover", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      document
+        .querySelector("footer")
+        .dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    },
+    history([5, 4]),
+  );
   await added(page, 1);
-  await page.evaluate((text) => {
-    const transfer = new DataTransfer();
-    transfer.setData("text", text);
-    document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true }));
-  }, history([6, 4]));
+  await page.evaluate(
+    (text) => {
+      const transfer = new DataTransfer();
+      transfer.setData("text", text);
+      document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData: transfer, bubbles: true }));
+    },
+    history([6, 4]),
+  );
   await added(page, 2);
   await page.locator("#histories-intake summary").click();
   await page.locator("#histories-paste").fill(history([7, 4]));
@@ -200,15 +167,35 @@ test("a folder: every history below it, told apart by where it lies; and metrics
   await writeFile(join(empty, "config.json"), "{}");
   await page.locator("#histories-folder-input").setInputFiles(empty);
   await page.waitForSelector("#histories-problems li");
-  assert.match(await page.locator("#histories-problems li").textContent(), /^none-.*: there is no file entropy_history_\*\.json below/);
+  assert.match(
+    await page.locator("#histories-problems li").textContent(),
+    /^none-.*: no entropy_history_\*\.json below/,
+  );
   // a folder dropped: its entries as the browser hands them over, in pieces
   const dropped = await page.evaluate(async () => {
     const { filesOf } = await import(new URL("histories/folder.js", document.baseURI).href);
-    const file = (name, path) => ({ name, isFile: true, isDirectory: false, fullPath: path, file: (give) => give(new File(["[]"], name)) });
-    const directory = (name, pieces) => ({ name, isFile: false, isDirectory: true, createReader: () => ({ readEntries: (give) => give(pieces.shift() ?? []) }) });
+    const file = (name, path) => ({
+      name,
+      isFile: true,
+      isDirectory: false,
+      fullPath: path,
+      file: (give) => give(new File(["[]"], name)),
+    });
+    const directory = (name, pieces) => ({
+      name,
+      isFile: false,
+      isDirectory: true,
+      createReader: () => ({ readEntries: (give) => give(pieces.shift() ?? []) }),
+    });
     const inner = directory("b", [[file("entropy_history_2.json", "/a/b/entropy_history_2.json")]]);
-    const outer = directory("a", [[file("notes.txt", "/a/notes.txt")], [inner, file("entropy_history_1.json", "/a/entropy_history_1.json")]]);
-    const { files, folders } = await filesOf({ items: [{ webkitGetAsEntry: () => outer }], files: [new File([], "a")] });
+    const outer = directory("a", [
+      [file("notes.txt", "/a/notes.txt")],
+      [inner, file("entropy_history_1.json", "/a/entropy_history_1.json")],
+    ]);
+    const { files, folders } = await filesOf({
+      items: [{ webkitGetAsEntry: () => outer }],
+      files: [new File([], "a")],
+    });
     return { names: files.map(({ name }) => name), folders };
   });
   assert.deepEqual(dropped, { names: ["entropy_history_2.json", "entropy_history_1.json"], folders: ["a"] });
@@ -224,22 +211,28 @@ test("a folder: every history below it, told apart by where it lies; and metrics
 
 test("files dropped while others are read wait for their turn", browserTest, async () => {
   const { page, close } = await open({ page: "histories" });
-  await page.evaluate((text) => {
-    for (const name of ["one", "two", "three"]) {
-      const transfer = new DataTransfer();
-      transfer.items.add(new File([text], `${name}.json`));
-      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
-    }
-  }, history([5, 4]));
+  await page.evaluate(
+    (text) => {
+      for (const name of ["one", "two", "three"]) {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([text], `${name}.json`));
+        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      }
+    },
+    history([5, 4]),
+  );
   await added(page, 3);
   assert.deepEqual(await labels(page), ["one", "two", "three"]);
-  // read while another page is in front: there when one comes back, and nobody is pulled here
-  await page.evaluate((text) => {
-    const transfer = new DataTransfer();
-    transfer.items.add(new File([text], "late.json"));
-    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
-    document.querySelector("#page-histories").hidden = true;
-  }, history([5, 4]));
+  // a file read while another page is open: it is there on return, and does not switch the page
+  await page.evaluate(
+    (text) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([text], "late.json"));
+      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      document.querySelector("#page-histories").hidden = true;
+    },
+    history([5, 4]),
+  );
   await page.waitForTimeout(300);
   assert.equal((await labels(page)).length, 3);
   await page.locator("#tab-chain").click();
@@ -254,7 +247,11 @@ test("smoothing, collapse and zoom change the picture", browserTest, async () =>
   await give(page, asFile("a.json", history([0, 3, 0, 3, 0, 3, 0])));
   await added(page, 1);
   // the heights of the curve, in the picture's units
-  const heights = () => page.locator('svg.plot path[data-series="1"]').getAttribute("d").then((d) => [...d.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map((match) => Number(match[1])));
+  const heights = () =>
+    page
+      .locator('svg.plot path[data-series="1"]')
+      .getAttribute("d")
+      .then((d) => [...d.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map((match) => Number(match[1])));
   const raw = await heights();
   const [zero, three] = [raw[0], raw[1]];
   const value = (height) => (3 * (zero - height)) / (zero - three);
@@ -262,10 +259,12 @@ test("smoothing, collapse and zoom change the picture", browserTest, async () =>
   await page.locator("#histories-window").fill("3");
   assert.equal(await page.locator('svg.plot path[data-series="raw-1"]').count(), 1);
   // the raw curve keeps the axis where it was, so heights can be compared: 0, 1, 2, 1, 2, 1, 0
-  for (const [i, wanted] of [0, 1, 2, 1, 2, 1, 0].entries()) assert.ok(Math.abs(value((await heights())[i]) - wanted) < 0.01);
+  for (const [i, wanted] of [0, 1, 2, 1, 2, 1, 0].entries())
+    assert.ok(Math.abs(value((await heights())[i]) - wanted) < 0.01);
   await page.locator("#choice-histories-smooth").selectOption("ema");
   await page.locator("#histories-weight").fill("0.5");
-  for (const [i, wanted] of [0, 1.5, 0.75, 1.875].entries()) assert.ok(Math.abs(value((await heights())[i]) - wanted) < 0.01);
+  for (const [i, wanted] of [0, 1.5, 0.75, 1.875].entries())
+    assert.ok(Math.abs(value((await heights())[i]) - wanted) < 0.01);
   await page.locator("#choice-histories-smooth").selectOption("none");
   await page.locator("#histories-sample").click();
   const step = async () => Number((await numbers(page, 1)).collapse.match(/\d+/)?.[0] ?? NaN);
@@ -281,7 +280,10 @@ test("smoothing, collapse and zoom change the picture", browserTest, async () =>
   await page.locator("#histories-in").click();
   const closer = await ticks();
   assert.notDeepEqual(closer, all);
-  assert.ok(closer.map(numberOf).every((tick) => tick >= 60 && tick <= 181), closer.join());
+  assert.ok(
+    closer.map(numberOf).every((tick) => tick >= 60 && tick <= 181),
+    closer.join(),
+  );
   await page.locator("#histories-right").click();
   assert.ok((await ticks()).map(numberOf).every((tick) => tick >= 120 && tick <= 240));
   await page.locator("#histories-all").click();
@@ -302,7 +304,11 @@ test("without a mouse: choose, rename, recolour, reorder, hide, zoom, remove", b
   const { page, close } = await open({ page: "histories" });
   const chooser = await chooserOf(page, () => page.locator("#histories-choose").press("Enter"));
   assert.ok(chooser.isMultiple());
-  await chooser.setFiles([asFile("a.json", history([3, 2, 1])), asFile("b.json", history([4, 4, 4])), asFile("c.json", history([2, 2, 2]))]);
+  await chooser.setFiles([
+    asFile("a.json", history([3, 2, 1])),
+    asFile("b.json", history([4, 4, 4])),
+    asFile("c.json", history([2, 2, 2])),
+  ]);
   await added(page, 3);
   const focused = () => page.evaluate(() => document.activeElement.id);
   await page.locator("#histories-label-1").focus();
@@ -370,7 +376,8 @@ test("fifty files of a hundred thousand records", browserTest, async () => {
     const transfer = new DataTransfer();
     for (let run = 0; run < 51; run += 1) {
       let text = "[";
-      for (let step = 1; step <= (run < 50 ? 100_000 : 2); step += 1) text += `${step > 1 ? "," : ""}{"step":${step},"entropy":${(4 - run * 0.05 - step * 2e-5).toFixed(4)}}`;
+      for (let step = 1; step <= (run < 50 ? 100_000 : 2); step += 1)
+        text += `${step > 1 ? "," : ""}{"step":${step},"entropy":${(4 - run * 0.05 - step * 2e-5).toFixed(4)}}`;
       transfer.items.add(new File([`${text}]`], `entropy_history_run${String(run).padStart(2, "0")}.json`));
     }
     globalThis.longest = 0;
@@ -389,7 +396,9 @@ test("fifty files of a hundred thousand records", browserTest, async () => {
   assert.match(await page.locator("#histories-problems li").textContent(), /run50\.json: not read: at most 50/);
   assert.equal((await numbers(page, 0)).steps, "100000");
   assert.equal((await numbers(page, 49)).first, "1.55");
-  const points = await page.locator("svg.plot path").evaluateAll((paths) => paths.reduce((sum, path) => sum + path.getAttribute("d").split(/[ML]/).length - 1, 0));
+  const points = await page
+    .locator("svg.plot path")
+    .evaluateAll((paths) => paths.reduce((sum, path) => sum + path.getAttribute("d").split(/[ML]/).length - 1, 0));
   assert.ok(points > 2000 && points < 30_000, `${points} points drawn`);
   assert.match(await page.locator("#histories-note").textContent(), /too many points for a link/);
   const began = Date.now();
@@ -401,16 +410,45 @@ test("fifty files of a hundred thousand records", browserTest, async () => {
 
 test("what a link carries: few points whole, many not at all, hostile ones mended", browserTest, async () => {
   const { page, close } = await open({ page: "histories" });
-  const read = (data) => page.evaluate(async (text) => (await import(new URL("histories/page.js", document.baseURI).href)).page.read(JSON.parse(text)), JSON.stringify(data));
+  const read = (data) =>
+    page.evaluate(
+      async (text) => (await import(new URL("histories/page.js", document.baseURI).href)).page.read(JSON.parse(text)),
+      JSON.stringify(data),
+    );
   for (const nothing of [null, 1, "x", [], {}, { runs: 3 }]) assert.equal(await read(nothing), null);
-  const whole = { key: "1", label: "a", file: "a.json", colour: 2, off: false, data: "?", records: { steps: [1, 5], entropies: [2, 1] } };
-  const state = await read({ runs: [whole, { ...whole, records: { steps: [2, 1], entropies: [1, 1] } }, { label: "x".repeat(999), colour: 99 }, 7], smooth: { kind: "evil", window: 1e9, weight: 5 }, share: -1, zoom: [5, 1] });
-  assert.deepEqual(state.runs.map(({ label }) => label.length), [1, 1, 120]);
+  const whole = {
+    key: "1",
+    label: "a",
+    file: "a.json",
+    colour: 2,
+    off: false,
+    data: "?",
+    records: { steps: [1, 5], entropies: [2, 1] },
+  };
+  const state = await read({
+    runs: [
+      whole,
+      { ...whole, records: { steps: [2, 1], entropies: [1, 1] } },
+      { label: "x".repeat(999), colour: 99 },
+      7,
+    ],
+    smooth: { kind: "evil", window: 1e9, weight: 5 },
+    share: -1,
+    zoom: [5, 1],
+  });
+  assert.deepEqual(
+    state.runs.map(({ label }) => label.length),
+    [1, 1, 120],
+  );
   assert.deepEqual(state.runs[0].records, whole.records);
   assert.equal(state.runs[1].records, undefined, "steps that do not grow are not taken");
   assert.deepEqual([state.smooth, state.share, state.zoom], [{ kind: "none", window: 9, weight: 0.9 }, 0.5, null]);
   assert.deepEqual(await read(state), state);
-  const many = await read({ runs: [{ ...whole, records: { steps: Array.from({ length: 801 }, (_, i) => i), entropies: new Array(801).fill(1) } }] });
+  const many = await read({
+    runs: [
+      { ...whole, records: { steps: Array.from({ length: 801 }, (_, i) => i), entropies: new Array(801).fill(1) } },
+    ],
+  });
   assert.equal(many.runs[0].records, undefined);
   // a run whose points were left out gets them from the file of the same name
   const refilled = await page.evaluate(async () => {
@@ -418,30 +456,44 @@ test("what a link carries: few points whole, many not at all, hostile ones mende
     const waiting = read({ runs: [{ label: "mine", file: "a.json", colour: 5 }] });
     const points = { steps: Float64Array.of(1, 2), entropies: Float64Array.of(4, 3) };
     const next = withLoaded(waiting, [{ file: "a.json", label: "a", points }]);
-    return { before: pointsOf(waiting.runs[0]) === undefined, runs: next.runs.map(({ label, colour }) => [label, colour]), there: pointsOf(next.runs[0]) !== undefined };
+    return {
+      before: pointsOf(waiting.runs[0]) === undefined,
+      runs: next.runs.map(({ label, colour }) => [label, colour]),
+      there: pointsOf(next.runs[0]) !== undefined,
+    };
   });
   assert.deepEqual(refilled, { before: true, runs: [["mine", 5]], there: true });
   await close();
 });
 
 for (const lang of ["en", "zh"]) {
-  for (const [theme, width] of [["light", 360], ["dark", 360], ["dark", 800], ["light", 1400], ["dark", 1400]]) {
-    test(`histories, ${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`, browserTest, async () => {
-      const { page, problems, close } = await open({ page: "histories", lang, theme, width });
-      await page.locator("#choice-histories-smooth").selectOption("mean");
-      await give(page, asFile("entropy_history_a-rather-long-name-of-an-experiment_v2.json", '[{"step": 1}]'));
-      await page.waitForSelector("#histories-problems li");
-      await page.locator("#histories-intake summary").click();
-      await mkdir(screenshots, { recursive: true });
-      await page.screenshot({ path: join(screenshots, `histories-${width}-${theme}-${lang}.png`), fullPage: true });
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-      assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined/);
-      await page.evaluate(axeSource);
-      const { violations } = await page.evaluate(() => globalThis.axe.run());
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), []);
-      assert.deepEqual(problems, []);
-      await close();
-    });
+  for (const [theme, width] of [
+    ["light", 360],
+    ["dark", 360],
+    ["dark", 800],
+    ["light", 1400],
+    ["dark", 1400],
+  ]) {
+    test(
+      `histories, ${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`,
+      browserTest,
+      async () => {
+        const { page, problems, close } = await open({ page: "histories", lang, theme, width });
+        await page.locator("#choice-histories-smooth").selectOption("mean");
+        await give(page, asFile("entropy_history_a-rather-long-name-of-an-experiment_v2.json", '[{"step": 1}]'));
+        await page.waitForSelector("#histories-problems li");
+        await page.locator("#histories-intake summary").click();
+        await mkdir(screenshots, { recursive: true });
+        await page.screenshot({ path: join(screenshots, `histories-${width}-${theme}-${lang}.png`), fullPage: true });
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+        assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined/);
+        await checkAxe(page);
+        assert.deepEqual(problems, []);
+        await close();
+      },
+    );
   }
 }

@@ -1,4 +1,5 @@
-// Thousands of links that nobody in their right mind would send: a message, the default page, nothing run, nothing lost.
+// Thousands of malicious or damaged links: a message, the default page, nothing run,
+// nothing lost.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -49,8 +50,12 @@ test("4000 true links with letters changed, lost, doubled or moved: never other 
     const at = 3 + roll(fragment.length - 3);
     const letter = "ABCDEFabcdef0123456789-_"[roll(24)];
     const ways = [
-      fragment.slice(0, at) + letter + fragment.slice(at + 1), fragment.slice(0, at) + fragment.slice(at + 1), fragment.slice(0, at),
-      fragment.slice(0, at) + letter + fragment.slice(at), fragment + letter, fragment.slice(0, 3) + fragment.slice(at),
+      fragment.slice(0, at) + letter + fragment.slice(at + 1),
+      fragment.slice(0, at) + fragment.slice(at + 1),
+      fragment.slice(0, at),
+      fragment.slice(0, at) + letter + fragment.slice(at),
+      fragment + letter,
+      fragment.slice(0, 3) + fragment.slice(at),
     ];
     const changed = ways[roll(ways.length)];
     const answer = await tried(changed);
@@ -61,10 +66,26 @@ test("4000 true links with letters changed, lost, doubled or moved: never other 
 
 test("true JSON of every wrong shape", async () => {
   const wrong = [
-    "null", "1", '"x"', "[]", "{}", '{"page":"chain"}', '{"states":{}}', '{"page":1,"states":{}}', '{"page":"chain","states":[]}', '{"page":"chain","states":null}',
-    '{"page":null,"states":{}}', '{"page":{"toString":1},"states":{}}', '{"page":"chain","states":{"chain":"~what"}}', '{"page":"chain","states":{"chain":1e999}}',
-    "{", "\ufeff{}", '{"page":"chain","states":{}}x', `{"page":"chain","states":${"[".repeat(5000)}${"]".repeat(5000)}}`,
-    `{"page":"chain","states":{"chain":${'{"a":'.repeat(60)}1${"}".repeat(60)}}}`, `{"page":"chain","states":{${Array.from({ length: 50 }, (_, i) => `"p${i}":1`).join()}}}`,
+    "null",
+    "1",
+    '"x"',
+    "[]",
+    "{}",
+    '{"page":"chain"}',
+    '{"states":{}}',
+    '{"page":1,"states":{}}',
+    '{"page":"chain","states":[]}',
+    '{"page":"chain","states":null}',
+    '{"page":null,"states":{}}',
+    '{"page":{"toString":1},"states":{}}',
+    '{"page":"chain","states":{"chain":"~what"}}',
+    '{"page":"chain","states":{"chain":1e999}}',
+    "{",
+    "\ufeff{}",
+    '{"page":"chain","states":{}}x',
+    `{"page":"chain","states":${"[".repeat(5000)}${"]".repeat(5000)}}`,
+    `{"page":"chain","states":{"chain":${'{"a":'.repeat(60)}1${"}".repeat(60)}}}`,
+    `{"page":"chain","states":{${Array.from({ length: 50 }, (_, i) => `"p${i}":1`).join()}}}`,
   ];
   for (const text of wrong) assert.equal((await tried(link(text))).problem, "broken", text.slice(0, 60));
   assert.equal((await tried(link('{"page":"chain","states":{}}', deflateRawSync))).problem, "broken");
@@ -73,7 +94,10 @@ test("true JSON of every wrong shape", async () => {
 });
 
 test("names that reach for prototypes reach nothing", async () => {
-  const text = '{"page":"chain","states":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"chain":{"__proto__":{"polluted":1},"a":[{"__proto__":{"polluted":1}}]}},"__proto__":{"polluted":1}}';
+  const reach = '"__proto__":{"polluted":1}';
+  const chain = `"chain":{${reach},"a":[{${reach}}]}`;
+  const states = `{${reach},"constructor":{"prototype":{"polluted":1}},${chain}}`;
+  const text = `{"page":"chain","states":${states},${reach}}`;
   const { snapshot } = await tried(link(text));
   assert.equal({}.polluted, undefined);
   assert.deepEqual(snapshot.states, { chain: { a: [{}] } });
@@ -94,11 +118,39 @@ test("a small link that unpacks to fifty times the limit is not unpacked", async
 
 /** States that are true JSON and no state of any page; run through every page's own reader. */
 const CRUEL = [
-  null, true, 0, NaN, -0, Infinity, "", "x", [], [[]], {}, { sequences: [] }, { sequences: [null] }, { sequences: [{}] }, { sequences: [{ tokens: [] }] }, { sequences: "abc" },
-  { sequences: [{ tokens: ["<img src=x onerror=alert(1)>"], inputs: { score: ["<script>alert(1)</script>"] } }] }, { sequences: [{ tokens: ["a"], inputs: { score: [1, 2, 3] } }] },
-  { sequences: [{ tokens: ["a"], inputs: { value: [NaN] } }] }, { sequences: [{ tokens: Array(100_000).fill("a") }] }, { sequences: Array(10_000).fill({ tokens: ["a"] }) },
-  { length: 1e9 }, { length: -1 }, { parameters: { gamma: "1" } }, { parameters: { gamma: NaN } }, { choices: { kl: "__proto__" } }, { choices: { kl: "constructor" } }, { profile: "toString" },
-  { tour: { id: "constructor", step: -1 } }, { preset: "__proto__" }, { only: ["constructor"] }, { toString: 1 }, { valueOf: null, hasOwnProperty: 1 },
+  null,
+  true,
+  0,
+  NaN,
+  -0,
+  Infinity,
+  "",
+  "x",
+  [],
+  [[]],
+  {},
+  { sequences: [] },
+  { sequences: [null] },
+  { sequences: [{}] },
+  { sequences: [{ tokens: [] }] },
+  { sequences: "abc" },
+  { sequences: [{ tokens: ["<img src=x onerror=alert(1)>"], inputs: { score: ["<script>alert(1)</script>"] } }] },
+  { sequences: [{ tokens: ["a"], inputs: { score: [1, 2, 3] } }] },
+  { sequences: [{ tokens: ["a"], inputs: { value: [NaN] } }] },
+  { sequences: [{ tokens: Array(100_000).fill("a") }] },
+  { sequences: Array(10_000).fill({ tokens: ["a"] }) },
+  { length: 1e9 },
+  { length: -1 },
+  { parameters: { gamma: "1" } },
+  { parameters: { gamma: NaN } },
+  { choices: { kl: "__proto__" } },
+  { choices: { kl: "constructor" } },
+  { profile: "toString" },
+  { tour: { id: "constructor", step: -1 } },
+  { preset: "__proto__" },
+  { only: ["constructor"] },
+  { toString: 1 },
+  { valueOf: null, hasOwnProperty: 1 },
 ];
 
 test("cruel and spoilt states through every page's reader: none throws", browserTest, async () => {
@@ -110,7 +162,27 @@ test("cruel and spoilt states through every page's reader: none throws", browser
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
       return Math.floor((state / 2 ** 32) * below);
     };
-    const odd = () => [null, true, -1, 0, 1.5, 1e308, NaN, -0, Infinity, "", "__proto__", "𝔸".repeat(300), [], {}, [NaN], [null], [[1]], { a: 1 }][roll(18)];
+    const odd = () =>
+      [
+        null,
+        true,
+        -1,
+        0,
+        1.5,
+        1e308,
+        NaN,
+        -0,
+        Infinity,
+        "",
+        "__proto__",
+        "𝔸".repeat(300),
+        [],
+        {},
+        [NaN],
+        [null],
+        [[1]],
+        { a: 1 },
+      ][roll(18)];
     /** A copy with one thing in it exchanged, added or taken away. */
     const spoilt = (value, depth = 0) => {
       if (typeof value !== "object" || value === null || roll(4) === 0 || depth > 6) return odd();
@@ -131,7 +203,6 @@ test("cruel and spoilt states through every page's reader: none throws", browser
     let tried = 0;
     for (const { id, load } of pages) {
       const { page: each } = await load();
-      if (each.texts.length === 0) continue; // not written yet
       const candidates = [...cruel, ...Array.from({ length: 400 }, () => spoilt(each.initial()))];
       for (const candidate of candidates) {
         tried += 1;
@@ -159,13 +230,13 @@ test("every page writes its initial state into a link and reads it back the same
     const found = [];
     for (const { id, load: get } of pages) {
       const { page: each } = await get();
-      if (each.texts.length === 0) continue;
-      // as the page itself would spell it: the order of names in an object is nobody's business
+      // as the page itself would spell it: the order of keys in an object does not matter
       const first = each.read(each.initial());
       const fragment = await link.encode({ page: id, states: { [id]: first } });
       const { snapshot } = await link.decode(fragment);
       const back = each.read(snapshot.states[id]);
-      if (link.write({ page: id, states: { [id]: back } }) !== link.write({ page: id, states: { [id]: first } })) found.push(id);
+      if (link.write({ page: id, states: { [id]: back } }) !== link.write({ page: id, states: { [id]: first } }))
+        found.push(id);
       if (fragment.length > 2000) found.push(`${id}: ${fragment.length} letters`);
     }
     return found;
@@ -185,17 +256,24 @@ test("spoilt states that a page takes can be drawn", browserTest, async () => {
       state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
       return Math.floor((state / 2 ** 32) * below);
     };
-    const odd = (value) => (typeof value === "number" ? [NaN, Infinity, -Infinity, -0, 0, -1, 1e308, 5e-324, 0.5, 1e9][roll(10)] : typeof value === "string" ? ["", "<b>x</b>", "\u202e\u0000", "是".repeat(50)][roll(4)] : value === null ? 1 : !value);
+    const odd = (value) =>
+      typeof value === "number"
+        ? [NaN, Infinity, -Infinity, -0, 0, -1, 1e308, 5e-324, 0.5, 1e9][roll(10)]
+        : typeof value === "string"
+          ? ["", "<b>x</b>", "\u202e\u0000", "是".repeat(50)][roll(4)]
+          : value === null
+            ? 1
+            : !value;
     /** A copy with some numbers and words in it exchanged for odd ones of the same kind. */
     const spoilt = (value) => {
       if (Array.isArray(value)) return value.map((one) => (roll(3) === 0 ? spoilt(one) : one));
-      if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, roll(2) === 0 ? spoilt(one) : one]));
+      if (typeof value === "object" && value !== null)
+        return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, roll(2) === 0 ? spoilt(one) : one]));
       return roll(2) === 0 ? odd(value) : value;
     };
     const found = [];
     for (const { id, load: get } of pages) {
       const { page: each } = await get();
-      if (each.texts.length === 0) continue;
       let taken = 0;
       for (let tries = 0; tries < 60 * wanted && taken < wanted; tries += 1) {
         const candidate = spoilt(each.initial());
@@ -208,7 +286,9 @@ test("spoilt states that a page takes can be drawn", browserTest, async () => {
   }, count);
   const told = [];
   for (const [id, fragment] of fragments) {
-    await page.evaluate((hash) => { location.hash = hash; }, fragment);
+    await page.evaluate((hash) => {
+      location.hash = hash;
+    }, fragment);
     await page.waitForSelector(`#page-${id}:not([hidden])`);
     await page.waitForTimeout(40);
     await page.waitForSelector("main[aria-busy=false]");
@@ -230,18 +310,42 @@ test("dozens of hostile links through the address bar: nothing runs, nothing is 
   const mine = await rowOf(page, "advantage");
   const evil = "<img src=x onerror=alert(1)><script>alert(1)</script>";
   const states = [
-    { sequences: [{ tokens: [evil, "javascript:alert(1)", "}}{{"], prompt: evil, inputs: {} }], preset: evil, only: [evil] },
-    { sequences: [{ tokens: ["a"], inputs: { score: [NaN], oldLogProb: [Infinity], value: [-Infinity, NaN] } }], parameters: { gamma: NaN, lambda: -1, beta: Infinity, clipLow: -5, lastK: 1e300, scale: 0 } },
-    { sequences: [{ tokens: ["a"], roles: ["tool"] }], choices: { advantage: "best-of-group", aggregate: "prompt-mean" } },
+    {
+      sequences: [{ tokens: [evil, "javascript:alert(1)", "}}{{"], prompt: evil, inputs: {} }],
+      preset: evil,
+      only: [evil],
+    },
+    {
+      sequences: [{ tokens: ["a"], inputs: { score: [NaN], oldLogProb: [Infinity], value: [-Infinity, NaN] } }],
+      parameters: { gamma: NaN, lambda: -1, beta: Infinity, clipLow: -5, lastK: 1e300, scale: 0 },
+    },
+    {
+      sequences: [{ tokens: ["a"], roles: ["tool"] }],
+      choices: { advantage: "best-of-group", aggregate: "prompt-mean" },
+    },
   ];
   const links = [
     ...CRUEL.slice(0, 20).map((state) => ({ page: "chain", states: { chain: state } })),
     ...states.map((state) => ({ page: "chain", states: { chain: state } })),
-    { page: evil, states: { [evil]: 1, nowhere: {} } }, { page: "toString", states: {} }, { page: "kl", states: { kl: evil, clip: 7, data: null, budget: [] } },
+    { page: evil, states: { [evil]: 1, nowhere: {} } },
+    { page: "toString", states: {} },
+    { page: "kl", states: { kl: evil, clip: 7, data: null, budget: [] } },
   ];
-  const fragments = [...(await Promise.all(links.map(encode))), "#1.", "#1.AAAA", "#9.AAAA", `#${evil}`, "#javascript:alert(1)", "#main", "#1.%", old[0].fragment.slice(0, -9)];
+  const fragments = [
+    ...(await Promise.all(links.map(encode))),
+    "#1.",
+    "#1.AAAA",
+    "#9.AAAA",
+    `#${evil}`,
+    "#javascript:alert(1)",
+    "#main",
+    "#1.%",
+    old[0].fragment.slice(0, -9),
+  ];
   for (const fragment of fragments) {
-    await page.evaluate((hash) => { location.hash = hash; }, fragment);
+    await page.evaluate((hash) => {
+      location.hash = hash;
+    }, fragment);
     await page.waitForTimeout(30);
     await page.waitForSelector("main[aria-busy=false]");
   }
@@ -259,7 +363,14 @@ test("dozens of hostile links through the address bar: nothing runs, nothing is 
 });
 
 test("hostile links as the first thing the page sees", browserTest, async () => {
-  for (const fragment of ["#1.AAAA", "#2.AAAA", "#%00", "#1.", await encode({ page: "nowhere", states: { nowhere: 1 } }), await encode({ page: "chain", states: { chain: { sequences: [{ tokens: ["<b>x</b>"] }] } } })]) {
+  for (const fragment of [
+    "#1.AAAA",
+    "#2.AAAA",
+    "#%00",
+    "#1.",
+    await encode({ page: "nowhere", states: { nowhere: 1 } }),
+    await encode({ page: "chain", states: { chain: { sequences: [{ tokens: ["<b>x</b>"] }] } } }),
+  ]) {
     const { page, problems, close } = await open({ fragment });
     assert.ok((await page.locator("[role=gridcell]").count()) > 5, fragment);
     assert.equal(await page.locator("#chain b, .page b").count(), 0, fragment);

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { browserTest, cell, open, rowOf } from "./harness.js";
 
-const focused = (page) => page.evaluate(() => {
-  const { row, index } = document.activeElement.dataset;
-  return row === undefined ? document.activeElement.id || document.activeElement.tagName : `${row}.${index}`;
-});
+const focused = (page) =>
+  page.evaluate(() => {
+    const { row, index } = document.activeElement.dataset;
+    return row === undefined ? document.activeElement.id || document.activeElement.tagName : `${row}.${index}`;
+  });
 
 async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key);
@@ -101,8 +102,14 @@ test("a second click edits", browserTest, async () => {
 test("a screen reader hears row, token, value and whether it can be edited", browserTest, async () => {
   const { page, close } = await open();
   assert.equal(await page.locator(cell("advantage", 0)).getAttribute("aria-label"), "advantage, token 1 是: +0.621081");
-  assert.equal(await page.locator(cell("value", 1)).getAttribute("aria-label"), "value, state 2, before 的: 0.25, editable");
-  assert.equal(await page.locator(cell("value", 6)).getAttribute("aria-label"), "value, state 7, after the last token: 0, editable");
+  assert.equal(
+    await page.locator(cell("value", 1)).getAttribute("aria-label"),
+    "value, state 2, before 的: 0.25, editable",
+  );
+  assert.equal(
+    await page.locator(cell("value", 6)).getAttribute("aria-label"),
+    "value, state 7, after the last token: 0, editable",
+  );
   assert.equal(await page.locator(cell("advantage", 0)).getAttribute("aria-readonly"), "true");
   await close();
 });

@@ -37,14 +37,16 @@ function byHand(logits, q) {
     rows[`loss.${name}`] = [mean(k[name]), pull(slope[name])];
     rows[`reward.${name}`] = [mean(k[name]), pull(k[name])];
   }
-  for (const name of ["k1", "k2", "k3"]) rows[`loss.ratio-${name}`] = [mean(k[name]), pull((x) => slope[name](x) + k[name](x))];
+  for (const name of ["k1", "k2", "k3"])
+    rows[`loss.ratio-${name}`] = [mean(k[name]), pull((x) => slope[name](x) + k[name](x))];
   rows["loss.score-k3"] = rows["loss.ratio-k3"];
   for (const name of ["k1", "k3", "abs"]) rows[`loss.straight-${name}`] = [mean(k[name]), pull((x) => x)];
   return rows;
 }
 
 const line = (id) => `tr[data-row="${id}"]`;
-const numbers = async (page, id, column) => (await page.locator(`${line(id)} td[data-column="${column}"]`).allTextContents()).map(numberOf);
+const numbers = async (page, id, column) =>
+  (await page.locator(`${line(id)} td[data-column="${column}"]`).allTextContents()).map(numberOf);
 const choose = (page, id) => page.locator(`[id="kl-pick-${id}"]`).click();
 const example = async (page, id) => page.locator("#choice-kl-preset").selectOption(id);
 
@@ -58,10 +60,12 @@ test("the table of expectations: as published, and every row against plain arith
   const ids = await page.locator("tr[data-row]").evaluateAll((all) => all.map((one) => one.dataset.row));
   assert.deepEqual(ids.slice().sort(), Object.keys(wanted).sort());
   // all digits, not only those shown
-  const exact = (id, column) => page.locator(`${line(id)} td[data-column="${column}"]`).evaluateAll((all) => all.map((one) => one.title));
+  const exact = (id, column) =>
+    page.locator(`${line(id)} td[data-column="${column}"]`).evaluateAll((all) => all.map((one) => one.title));
   for (const id of ids) {
     const got = [...(await exact(id, "value")), ...(await exact(id, "gradient"))].map(numberOf);
-    for (const [i, by] of [wanted[id][0], ...wanted[id][1]].entries()) assert.ok(Math.abs(got[i] - by) < 1e-12, `${id}: ${got[i]}, by hand ${by}`);
+    for (const [i, by] of [wanted[id][0], ...wanted[id][1]].entries())
+      assert.ok(Math.abs(got[i] - by) < 1e-12, `${id}: ${got[i]}, by hand ${by}`);
   }
   assert.deepEqual(await numbers(page, "loss.k2", "bias"), [0.0225]);
   assert.deepEqual(await page.locator("[data-share^=policy]").allTextContents(), ["0.6652", "0.2447", "0.0900"]);
@@ -70,7 +74,10 @@ test("the table of expectations: as published, and every row against plain arith
 });
 
 test("verdicts in words, both languages", browserTest, async () => {
-  const words = { en: [/zero/, /right/, /other KL/, /right/, /wrong way/], zh: [/为零/, /都对/, /另一个 KL/, /都对/, /方向反了/] };
+  const words = {
+    en: [/zero/, /right/, /other KL/, /right/, /wrong way/],
+    zh: [/为零/, /都对/, /另一个 KL/, /都对/, /方向反了/],
+  };
   for (const lang of ["en", "zh"]) {
     const { page, close } = await open({ page: "kl", lang });
     for (const [i, id] of ["loss.k1", "loss.k2", "loss.k3", "loss.ratio-k3", "reward.k3"].entries()) {
@@ -113,7 +120,10 @@ test("an edited logit changes everything behind it, and undo gives it back", bro
   const kl = p.reduce((sum, x, i) => sum + x * Math.log(x / q[i]), 0);
   const round = (x) => Number(x.toFixed(4));
   assert.deepEqual(await numbers(page, "truth.forward", "value"), [round(kl)]);
-  assert.deepEqual(await numbers(page, "loss.k3", "gradient"), p.map((x, i) => round(x - q[i])));
+  assert.deepEqual(
+    await numbers(page, "loss.k3", "gradient"),
+    p.map((x, i) => round(x - q[i])),
+  );
   assert.equal(await page.locator("#choice-kl-preset").inputValue(), "");
   await page.locator("#undo").click();
   assert.deepEqual(await numbers(page, "truth.forward", "value"), [0.5953]);
@@ -154,41 +164,49 @@ test("verl's bound on k3 shortens its expectation", browserTest, async () => {
   await close();
 });
 
-test("samples: the same seed the same picture, the next seed another; means within their errors", browserTest, async () => {
-  const { page, problems, close } = await open({ page: "kl" });
-  const bars = () => page.locator("rect[data-series='loss.k1']").evaluateAll((all) => all.map((one) => one.getAttribute("height")).join());
-  const before = await bars();
-  await page.locator("#kl-again").click();
-  const after = await bars();
-  assert.notEqual(after, before);
-  await setParameter(page, "kl-seed", "1");
-  assert.equal(await bars(), before);
-  await page.locator("#kl-samples").focus();
-  await page.keyboard.press("End");
-  await page.waitForFunction(() => document.querySelector(".kl-amount")?.textContent === "100000");
-  // the variances of one token under p, by hand
-  const p = [2, 1, 0].map((z) => Math.exp(z) / (Math.exp(2) + Math.E + 1));
-  const d = p.map((x, i) => Math.log(x / [0.2, 0.3, 0.5][i]));
-  const estimators = { k1: (x) => x, abs: Math.abs, k2: (x) => (x * x) / 2, k3: (x) => Math.exp(-x) - 1 + x };
-  for (const [name, k] of Object.entries(estimators)) {
-    const row = page.locator(`[data-sampled="loss.${name}"]`);
-    const mean = p.reduce((sum, x, i) => sum + x * k(d[i]), 0);
-    const variance = p.reduce((sum, x, i) => sum + x * (k(d[i]) - mean) ** 2, 0);
-    const [shown, error] = (await row.locator("[data-column=mean]").innerText()).split("±").map(numberOf);
-    assert.ok(Math.abs(shown - mean) < 5 * Math.sqrt(variance / 1e5), `${name}: ${shown} ${mean}`);
-    assert.ok(Math.abs(error - Math.sqrt(variance / 1e5)) < 1e-4, `${name}: ${error}`);
-    const spread = numberOf(await row.locator("[data-column=variance]").innerText());
-    assert.ok(Math.abs(spread / variance - 1) < 0.05, `${name}: ${spread} ${variance}`);
-  }
-  await page.locator("#choice-kl-together").selectOption("64");
-  await page.screenshot({ path: join(screenshots, "kl-samples.png"), fullPage: true });
-  assert.deepEqual(problems, []);
-  await close();
-});
+test(
+  "samples: the same seed the same picture, the next seed another; means within their errors",
+  browserTest,
+  async () => {
+    const { page, problems, close } = await open({ page: "kl" });
+    const bars = () =>
+      page
+        .locator("rect[data-series='loss.k1']")
+        .evaluateAll((all) => all.map((one) => one.getAttribute("height")).join());
+    const before = await bars();
+    await page.locator("#kl-again").click();
+    const after = await bars();
+    assert.notEqual(after, before);
+    await setParameter(page, "kl-seed", "1");
+    assert.equal(await bars(), before);
+    await page.locator("#kl-samples").focus();
+    await page.keyboard.press("End");
+    await page.waitForFunction(() => document.querySelector(".kl-amount")?.textContent === "100000");
+    // the variances of one token under p, by hand
+    const p = [2, 1, 0].map((z) => Math.exp(z) / (Math.exp(2) + Math.E + 1));
+    const d = p.map((x, i) => Math.log(x / [0.2, 0.3, 0.5][i]));
+    const estimators = { k1: (x) => x, abs: Math.abs, k2: (x) => (x * x) / 2, k3: (x) => Math.exp(-x) - 1 + x };
+    for (const [name, k] of Object.entries(estimators)) {
+      const row = page.locator(`[data-sampled="loss.${name}"]`);
+      const mean = p.reduce((sum, x, i) => sum + x * k(d[i]), 0);
+      const variance = p.reduce((sum, x, i) => sum + x * (k(d[i]) - mean) ** 2, 0);
+      const [shown, error] = (await row.locator("[data-column=mean]").innerText()).split("±").map(numberOf);
+      assert.ok(Math.abs(shown - mean) < 5 * Math.sqrt(variance / 1e5), `${name}: ${shown} ${mean}`);
+      assert.ok(Math.abs(error - Math.sqrt(variance / 1e5)) < 1e-4, `${name}: ${error}`);
+      const spread = numberOf(await row.locator("[data-column=variance]").innerText());
+      assert.ok(Math.abs(spread / variance - 1) < 0.05, `${name}: ${spread} ${variance}`);
+    }
+    await page.locator("#choice-kl-together").selectOption("64");
+    await page.screenshot({ path: join(screenshots, "kl-samples.png"), fullPage: true });
+    assert.deepEqual(problems, []);
+    await close();
+  },
+);
 
 test("curves: the slope of ratio·k3 lies on that of k2, until the ratio is another", browserTest, async () => {
   const { page, close } = await open({ page: "kl" });
-  const slope = (id) => page.locator(`.kl-pair >> nth=0 >> figure >> nth=1 >> path[data-series="${id}"]`).getAttribute("d");
+  const slope = (id) =>
+    page.locator(`.kl-pair >> nth=0 >> figure >> nth=1 >> path[data-series="${id}"]`).getAttribute("d");
   assert.equal(await slope("loss.ratio-k3"), await slope("loss.k2"));
   await setParameter(page, "kl-ratio", "2");
   assert.notEqual(await slope("loss.ratio-k3"), await slope("loss.k2"));
@@ -200,11 +218,21 @@ test("curves: the slope of ratio·k3 lies on that of k2, until the ratio is anot
 test("states from outside are checked", browserTest, async () => {
   const { page, close } = await open({ page: "kl" });
   const answers = await page.evaluate(async () => {
-    const { page: kl } = await import("./labs/kl.js");
+    const { page: kl } = await import("./labs/kl/page.js");
     const good = kl.initial();
-    const bad = [null, 7, "x", [], { policy: 3 }, { policy: { form: "logits", values: [1] } }, { policy: { form: "logits", values: [1, 2] } },
-      { policy: { form: "logits", values: [1, "2", 3] } }, { policy: { form: "logits", values: [1, NaN, 3] } }, { reference: { form: "probabilities", values: [0, 1, 1] } },
-      { policy: { form: "logits", values: new Array(1e6).fill(0) } }];
+    const bad = [
+      null,
+      7,
+      "x",
+      [],
+      { policy: 3 },
+      { policy: { form: "logits", values: [1] } },
+      { policy: { form: "logits", values: [1, 2] } },
+      { policy: { form: "logits", values: [1, "2", 3] } },
+      { policy: { form: "logits", values: [1, NaN, 3] } },
+      { reference: { form: "probabilities", values: [0, 1, 1] } },
+      { policy: { form: "logits", values: new Array(1e6).fill(0) } },
+    ];
     return {
       same: JSON.stringify(kl.read(JSON.parse(JSON.stringify(good)))) === JSON.stringify(good),
       bad: bad.map((data) => (JSON.stringify(kl.read(data)) === JSON.stringify(good) ? "plain" : kl.read(data))),
@@ -221,11 +249,16 @@ test("states from outside are checked", browserTest, async () => {
 test("tables and curves as CSV", browserTest, async () => {
   const { page, close } = await open({ page: "kl" });
   const files = await page.evaluate(async () => {
-    const { page: kl } = await import("./labs/kl.js");
+    const { page: kl } = await import("./labs/kl/page.js");
     const { loadLibrary } = await import("./engine.js");
     const { library } = await loadLibrary();
     const state = kl.initial();
-    const view = kl.mount(document.createElement("div"), { library, state: () => state, change: () => {}, open: async () => {} });
+    const view = kl.mount(document.createElement("div"), {
+      library,
+      state: () => state,
+      change: () => {},
+      open: async () => {},
+    });
     return Promise.all(view.exports(state).map(async ({ file, make }) => [file, await make()]));
   });
   const table = Object.fromEntries(files)["kl-expectations.csv"].trim().split("\n");
@@ -242,15 +275,32 @@ for (const lang of ["en", "zh"]) {
   for (const theme of ["light", "dark"]) {
     for (const width of [360, 800, 1400]) {
       test(`${lang}, ${theme}, ${width} wide: nothing sticks out, no axe violations`, browserTest, async () => {
-        const { page, problems, close } = await open({ page: "kl", lang, theme, width, height: width === 360 ? 740 : 1000 });
+        const { page, problems, close } = await open({
+          page: "kl",
+          lang,
+          theme,
+          width,
+          height: width === 360 ? 740 : 1000,
+        });
         await mkdir(screenshots, { recursive: true });
         await page.waitForTimeout(100);
         await page.screenshot({ path: join(screenshots, `kl-${width}-${theme}-${lang}.png`), fullPage: true });
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
         assert.ok(overflow <= 0, `${overflow} pixels too wide`);
         await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
         const { violations } = await page.evaluate(() => globalThis.axe.run());
-        assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), []);
+        assert.deepEqual(
+          violations.map(
+            ({ id, nodes }) =>
+              `${id}: ${nodes
+                .slice(0, 3)
+                .map((node) => `${node.html} ${node.failureSummary}`)
+                .join("; ")}`,
+          ),
+          [],
+        );
         assert.deepEqual(problems, []);
         await close();
       });

@@ -6,10 +6,12 @@ import { checkLook, exportOf } from "./lab-checks.js";
 const PRESETS = ["six", "uniform", "one-hot", "two-modes", "masked", "thousand", "long-tail"];
 const preset = (page, id) => page.locator("#choice-logits-preset").selectOption(id);
 const number = async (page, quantity) => numberOf(await page.locator(`[data-quantity=${quantity}] dd`).textContent());
-const column = async (page, name) => (await page.locator(`.logits-table tbody [data-column=${name}]`).allTextContents()).map(numberOf);
+const column = async (page, name) =>
+  (await page.locator(`.logits-table tbody [data-column=${name}]`).allTextContents()).map(numberOf);
 const why = (page) => page.locator(".logits-bench .lab-why");
 const pick = (page, quantity) => page.locator(`[data-quantity=${quantity}] button`).click();
-const near = (got, wanted, tolerance = 1e-5) => assert.ok(Math.abs(got - wanted) <= tolerance * (1 + Math.abs(wanted)), `${got} instead of ${wanted}`);
+const near = (got, wanted, tolerance = 1e-5) =>
+  assert.ok(Math.abs(got - wanted) <= tolerance * (1 + Math.abs(wanted)), `${got} instead of ${wanted}`);
 const round = (value, digits) => Number(value.toPrecision(digits));
 
 // the textbook, without the library
@@ -21,7 +23,13 @@ function textbook(logits, temperature = 1) {
   const p = weights.map((w) => w / total);
   const terms = p.map((x) => (x === 0 ? 0 : -x * Math.log(x)));
   const H = terms.reduce((a, b) => a + b, 0);
-  return { p, terms, H, squares: p.reduce((all, x) => all + x * x, 0), average: p.reduce((all, x, i) => all + x * terms[i], 0) };
+  return {
+    p,
+    terms,
+    H,
+    squares: p.reduce((all, x) => all + x * x, 0),
+    average: p.reduce((all, x, i) => all + x * terms[i], 0),
+  };
 }
 
 test("six entries against the textbook, at three temperatures", browserTest, async () => {
@@ -40,11 +48,22 @@ test("six entries against the textbook, at three temperatures", browserTest, asy
     near(await number(page, "expectedTerm"), average);
     near(await number(page, "gradLogProb"), (1 - p[0]) / temperature);
     near(await number(page, "gradEntropy"), (-p[0] * (Math.log(p[0]) + H)) / temperature);
-    assert.deepEqual(await column(page, "prob"), p.map((x) => round(x, 4)));
-    assert.deepEqual(await column(page, "term"), terms.map((x) => round(x, 4)));
-    assert.deepEqual(await column(page, "surprise"), p.map((x) => round(-Math.log(x), 4)));
-    for (const [i, got] of (await column(page, "gradLogProb")).entries()) near(got, (Number(i === 0) - p[i]) / temperature, 1e-3);
-    for (const [i, got] of (await column(page, "gradEntropy")).entries()) near(got, (-p[i] * (Math.log(p[i]) + H)) / temperature, 1e-3);
+    assert.deepEqual(
+      await column(page, "prob"),
+      p.map((x) => round(x, 4)),
+    );
+    assert.deepEqual(
+      await column(page, "term"),
+      terms.map((x) => round(x, 4)),
+    );
+    assert.deepEqual(
+      await column(page, "surprise"),
+      p.map((x) => round(-Math.log(x), 4)),
+    );
+    for (const [i, got] of (await column(page, "gradLogProb")).entries())
+      near(got, (Number(i === 0) - p[i]) / temperature, 1e-3);
+    for (const [i, got] of (await column(page, "gradEntropy")).entries())
+      near(got, (-p[i] * (Math.log(p[i]) + H)) / temperature, 1e-3);
     assert.match(await page.locator("tfoot").textContent(), /^sum over the vocabulary1.* = H00$/);
   }
   assert.deepEqual(problems, []);
@@ -61,7 +80,10 @@ test("a thousand equal entries: H is 6.9078, the proxy 0.0069", browserTest, asy
   assert.equal(await number(page, "choices"), 1000);
   assert.equal(await number(page, "squares"), 0.001);
   await pick(page, "proxy");
-  assert.match(await why(page).textContent(), /Not an entropy.*says 0\.00690776 and is 0\.00690776 on average; the entropy is 6\.90776/);
+  assert.match(
+    await why(page).textContent(),
+    /Not an entropy.*says 0\.00690776 and is 0\.00690776 on average; the entropy is 6\.90776/,
+  );
   // sharper, yet the proxy grows: one logit of 8 against 999 of 0
   await setParameter(page, "logits-z-0", "8");
   const { terms, H } = textbook([8, ...Array(999).fill(0)]);
@@ -82,8 +104,11 @@ test("masked entries count 0, and what careless code gets is told", browserTest,
   assert.deepEqual((await column(page, "term")).slice(3), [0, 0]);
   assert.deepEqual((await column(page, "gradEntropy")).slice(3), [0, 0]);
   assert.deepEqual((await column(page, "surprise")).slice(3), [Infinity, Infinity]);
-  assert.match(await why(page).textContent(), /H = 0\.832396\. Code that multiplies p and z without care computes 0·\(−∞\) there and gets NaN/);
-  assert.ok(await why(page).locator("a[href$='/trl/issues/7221']").count() === 1);
+  assert.match(
+    await why(page).textContent(),
+    /H = 0\.832396\. Code that multiplies p and z without care computes 0·\(−∞\) there and gets NaN/,
+  );
+  assert.ok((await why(page).locator("a[href$='/trl/issues/7221']").count()) === 1);
   // one more masked by its button, and back
   await page.locator("#logits-mask-2").click();
   near(await number(page, "entropy"), textbook([2, 1]).H);
@@ -105,8 +130,18 @@ test("formulas with numbers, for the sampled token that is chosen", browserTest,
   const { page, close } = await open({ page: "logits" });
   await preset(page, "two-modes");
   const { p, H } = textbook([3, 3, -2, -2, -2]);
-  const numbers = async () => why(page).locator("math").nth(1).evaluate((node) => node.textContent);
-  assert.match(await why(page).locator("math").first().evaluate((node) => node.textContent), /^H=−∑vpvlogpv$/);
+  const numbers = async () =>
+    why(page)
+      .locator("math")
+      .nth(1)
+      .evaluate((node) => node.textContent);
+  assert.match(
+    await why(page)
+      .locator("math")
+      .first()
+      .evaluate((node) => node.textContent),
+    /^H=−∑vpvlogpv$/,
+  );
   assert.match(await numbers(), new RegExp(`=${String(round(H, 6)).replace(".", "\\.")}$`));
   await pick(page, "logProb");
   // −ln(2 + 3 e⁻⁵)
@@ -128,7 +163,7 @@ test("entries, texts, the rest and the temperature can be changed; what is refus
   await page.getByRole("button", { name: "Add an entry" }).click();
   near(await number(page, "entropy"), textbook([4, 2.5, 1.5, 1, 0, -1, 0]).H);
   await page.locator("#undo").click();
-  await page.locator("#logits-text-0").fill("two,\"2\"");
+  await page.locator("#logits-text-0").fill('two,"2"');
   await page.keyboard.press("Tab");
   assert.match(await why(page).textContent(), /“two,"2"”/);
   await setParameter(page, "logits-count", "3");
@@ -172,7 +207,10 @@ test("the curves: τ moves by keys, −log p on average lies on H, and the proxy
   }
   const { x, entropy, term } = told.sharp;
   near(x[0], 0.01, 1e-9);
-  assert.ok(entropy.every((value, k) => k === 0 || value < entropy[k - 1]), "H falls all the way");
+  assert.ok(
+    entropy.every((value, k) => k === 0 || value < entropy[k - 1]),
+    "H falls all the way",
+  );
   const peak = x[term.indexOf(Math.max(...term))];
   assert.ok(Math.abs(peak - Math.exp(-1)) < 0.02, String(peak));
   near(told.over.entropy[0], textbook([8, 6, 4, ...Array(5000).fill(-1)], 0.05).H);
@@ -182,7 +220,15 @@ test("the curves: τ moves by keys, −log p on average lies on H, and the proxy
 
 test("the numbers can be saved, the texts of tokens too", browserTest, async () => {
   const { page, close } = await open({ page: "logits" });
-  const [{ text, file }] = await exportOf(page, "logits", { entries: [{ text: "a,b", logit: 1 }, { text: "\"", logit: -2 }], chosen: 1, temperature: 1, rest: { count: 2, logit: 0 } });
+  const [{ text, file }] = await exportOf(page, "logits", {
+    entries: [
+      { text: "a,b", logit: 1 },
+      { text: '"', logit: -2 },
+    ],
+    chosen: 1,
+    temperature: 1,
+    rest: { count: 2, logit: 0 },
+  });
   assert.equal(file, "logits.csv");
   const lines = text.trim().split("\n");
   assert.equal(lines.length, 4);
@@ -197,16 +243,65 @@ test("the numbers can be saved, the texts of tokens too", browserTest, async () 
 test("a link's state is checked; Chinese keeps the numbers", browserTest, async () => {
   const { page, problems, close } = await open({ page: "logits" });
   const told = await page.evaluate(async () => {
-    const { page: { read, initial } } = await import(new URL("labs/logits.js", location.href).href);
+    const {
+      page: { read, initial },
+    } = await import(new URL("labs/logits/page.js", location.href).href);
     const good = initial();
-    const bad = [null, 1, "x", [], {}, { entries: [] }, { entries: [good.entries[0]] }, { entries: Array(65).fill(good.entries[0]) }, { entries: [{ text: 1, logit: 1 }, { text: "", logit: 1 }] }, { entries: [{ text: "a", logit: "1" }, { text: "", logit: 1 }] },
-      { entries: [{ text: "x".repeat(25), logit: 1 }, { text: "", logit: 1 }] }, { entries: [null, null] }];
-    const odd = read({ entries: [{ text: "a", logit: -Infinity, more: 1 }, { text: "b", logit: NaN }], chosen: 7, temperature: -1, rest: { count: 1e9, logit: "x" }, extra: {} });
+    const bad = [
+      null,
+      1,
+      "x",
+      [],
+      {},
+      { entries: [] },
+      { entries: [good.entries[0]] },
+      { entries: Array(65).fill(good.entries[0]) },
+      {
+        entries: [
+          { text: 1, logit: 1 },
+          { text: "", logit: 1 },
+        ],
+      },
+      {
+        entries: [
+          { text: "a", logit: "1" },
+          { text: "", logit: 1 },
+        ],
+      },
+      {
+        entries: [
+          { text: "x".repeat(25), logit: 1 },
+          { text: "", logit: 1 },
+        ],
+      },
+      { entries: [null, null] },
+    ];
+    const odd = read({
+      entries: [
+        { text: "a", logit: -Infinity, more: 1 },
+        { text: "b", logit: NaN },
+      ],
+      chosen: 7,
+      temperature: -1,
+      rest: { count: 1e9, logit: "x" },
+      extra: {},
+    });
     return { bad: bad.map(read), odd, same: JSON.stringify(read(structuredClone(good))) === JSON.stringify(good) };
   });
-  assert.ok(told.bad.every((one) => one === null), JSON.stringify(told.bad));
+  assert.ok(
+    told.bad.every((one) => one === null),
+    JSON.stringify(told.bad),
+  );
   assert.ok(told.same);
-  assert.deepEqual(told.odd, { entries: [{ text: "a", logit: -Infinity }, { text: "b", logit: NaN }], chosen: 0, temperature: 1, rest: { count: 0, logit: 0 } });
+  assert.deepEqual(told.odd, {
+    entries: [
+      { text: "a", logit: -Infinity },
+      { text: "b", logit: NaN },
+    ],
+    chosen: 0,
+    temperature: 1,
+    rest: { count: 0, logit: 0 },
+  });
   await pick(page, "proxy");
   const before = await number(page, "entropy");
   await page.locator("#language").click();

@@ -8,7 +8,7 @@ import { browserTest, cell, edit, open, repository } from "./harness.js";
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 async function check(page) {
-  // labels of cells out of sight come in the task after
+  // labels of cells outside the view are set in the next task
   await page.waitForTimeout(50);
   await page.evaluate(await readFile(axe, "utf8"));
   return page.evaluate(() => globalThis.axe.run());
@@ -19,28 +19,52 @@ const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/scree
 for (const lang of ["en", "zh"]) {
   for (const theme of ["light", "dark"]) {
     for (const width of [360, 800, 1400]) {
-      test(`${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`, browserTest, async () => {
-        const { page, problems, close } = await open({ lang, theme, width, height: width === 360 ? 740 : 1000 });
-        await page.locator(cell("advantage", 0)).focus();
-        await mkdir(screenshots, { recursive: true });
-        const name = join(screenshots, `${width}-${theme}-${lang}`);
-        await page.screenshot({ path: `${name}.png` });
-        await page.screenshot({ path: `${name}-full.png`, fullPage: true });
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-        const { violations } = await check(page);
-        const told = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`);
-        assert.deepEqual(told, []);
-        assert.deepEqual(problems, []);
-        await close();
-      });
+      test(
+        `${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`,
+        browserTest,
+        async () => {
+          const { page, problems, close } = await open({ lang, theme, width, height: width === 360 ? 740 : 1000 });
+          await page.locator(cell("advantage", 0)).focus();
+          await mkdir(screenshots, { recursive: true });
+          const name = join(screenshots, `${width}-${theme}-${lang}`);
+          await page.screenshot({ path: `${name}.png` });
+          await page.screenshot({ path: `${name}-full.png`, fullPage: true });
+          const overflow = await page.evaluate(
+            () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          );
+          assert.ok(overflow <= 0, `${overflow} pixels too wide`);
+          const { violations } = await check(page);
+          const told = violations.map(
+            ({ id, nodes }) =>
+              `${id}: ${nodes
+                .slice(0, 3)
+                .map((node) => `${node.html} ${node.failureSummary}`)
+                .join("; ")}`,
+          );
+          assert.deepEqual(told, []);
+          assert.deepEqual(problems, []);
+          await close();
+        },
+      );
     }
   }
 }
 
 const PRESETS = [
-  "terminal-credit", "credit-assignments", "exact-indices", "whiten", "you-know-one-plus-one", "you-know-surrogate", "mask-leak", "tool-tokens", "masked-reward",
-  "dr-grpo-factor", "k3-in-loss", "group-of-one", "one-winner", "near-tie",
+  "terminal-credit",
+  "credit-assignments",
+  "exact-indices",
+  "whiten",
+  "you-know-one-plus-one",
+  "you-know-surrogate",
+  "mask-leak",
+  "tool-tokens",
+  "masked-reward",
+  "dr-grpo-factor",
+  "k3-in-loss",
+  "group-of-one",
+  "one-winner",
+  "near-tie",
 ];
 for (const preset of PRESETS) {
   test(`${preset} in both languages without errors`, browserTest, async () => {
@@ -48,11 +72,16 @@ for (const preset of PRESETS) {
       const { page, problems, close } = await open({ lang, preset });
       await page.screenshot({ path: join(screenshots, `preset-${preset}-${lang}.png`), fullPage: true });
       const single = (await page.locator(cell("mask", 1)).count()) === 0;
-      for (const id of await page.locator(`[role=gridcell][data-sequence='0'][data-index='${single ? 0 : 1}']`).evaluateAll((all) => all.map((one) => one.dataset.row))) {
+      for (const id of await page
+        .locator(`[role=gridcell][data-sequence='0'][data-index='${single ? 0 : 1}']`)
+        .evaluateAll((all) => all.map((one) => one.dataset.row))) {
         await page.locator(cell(id, single ? 0 : 1)).focus();
       }
       const { violations } = await check(page);
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`),
+        [],
+      );
       assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined/);
       assert.deepEqual(problems, []);
       await close();
@@ -74,7 +103,8 @@ test("dark by the system, light by choice, and the choice is remembered", browse
 });
 
 test("changed cells pulse once, and only with leave to move", browserTest, async () => {
-  const running = (page) => page.evaluate(() => document.getAnimations().filter((one) => !(one instanceof CSSTransition)).length);
+  const running = (page) =>
+    page.evaluate(() => document.getAnimations().filter((one) => !(one instanceof CSSTransition)).length);
   const still = await open({ motion: "reduce" });
   await edit(still.page, "score", 5, "2");
   assert.equal(await running(still.page), 0);

@@ -1,4 +1,4 @@
-// The folder that `cargo xtask playground --build-only` leaves: light, quick, and at work without a network.
+// The folder that `cargo xtask playground --build-only` writes: small, fast, and usable offline.
 
 import assert from "node:assert/strict";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -29,16 +29,21 @@ async function visit(address) {
   return { page, problems, context };
 }
 
-const stop = (server) => new Promise((resolve) => {
-  server.closeAllConnections();
-  server.close(resolve);
-});
+const stop = (server) =>
+  new Promise((resolve) => {
+    server.closeAllConnections();
+    server.close(resolve);
+  });
 
 /** The worker has taken everything and answers. */
-const kept = (page) => page.evaluate(async () => {
-  await navigator.serviceWorker.ready;
-  if (!navigator.serviceWorker.controller) await new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }));
-});
+const kept = (page) =>
+  page.evaluate(async () => {
+    await navigator.serviceWorker.ready;
+    if (!navigator.serviceWorker.controller)
+      await new Promise((resolve) =>
+        navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }),
+      );
+  });
 
 test("with the server gone: reload, edit, every other page, both languages", sealedTest, async () => {
   const { server, address } = await serve();
@@ -56,9 +61,13 @@ test("with the server gone: reload, edit, every other page, both languages", sea
     await page.waitForSelector("main[aria-busy=false]");
     assert.equal(await page.locator(".failed").count(), 0, id);
   }
+  // the reader of files has not been loaded before
+  await page.locator("#tab-data").click();
+  await page.locator("#data-sample").click();
+  await page.waitForSelector(".rows-body .rows-row");
   await page.locator("#language").click();
   await page.waitForFunction(() => document.documentElement.lang === "zh-CN");
-  // another address of the same page, never visited: a link from a friend
+  // another address of the same page, never visited before
   await page.goto(`${address}index.html?page=kl&lang=zh`);
   await page.waitForSelector("main[aria-busy=false]");
   assert.equal(await page.locator(".tab[aria-current]").getAttribute("id"), "tab-kl");
@@ -80,7 +89,8 @@ test("a new build is seen at the next load, and the old one is forgotten", seale
   await page.goto(`${address}?lang=en`);
   await page.waitForSelector("main[aria-busy=false]");
   assert.equal(await page.locator("#undo").textContent(), "Back");
-  for (const since = Date.now(); (await names()).includes(old) && Date.now() - since < 20_000;) await page.waitForTimeout(50);
+  for (const since = Date.now(); (await names()).includes(old) && Date.now() - since < 20_000;)
+    await page.waitForTimeout(50);
   assert.equal((await names()).length, 1);
   assert.match((await names())[0], /^tokenwise \/some\/sub\/path\/ new$/);
   await stop(server);
@@ -93,8 +103,10 @@ test("a new build is seen at the next load, and the old one is forgotten", seale
 test("the first load is at most 350 KB gzip in all", sealedTest, async () => {
   const { server, asked, address } = await serve();
   const { page } = await visit(address);
-  // what the worker fetches later for offline use is not what the reader waits for
-  const first = [...new Set(await page.evaluate(() => performance.getEntriesByType("resource").map((entry) => entry.name)))];
+  // what the worker fetches later for offline use does not delay the page
+  const first = [
+    ...new Set(await page.evaluate(() => performance.getEntriesByType("resource").map((entry) => entry.name))),
+  ];
   const sizes = new Map([["index.html", gzipSync(await readFile(join(folder, "index.html"))).length]]);
   for (const name of first) {
     const path = decodeURIComponent(new URL(name).pathname.replace(/^\/some\/sub\/path\//, ""));
@@ -102,7 +114,10 @@ test("the first load is at most 350 KB gzip in all", sealedTest, async () => {
   }
   assert.ok(sizes.size > 20 && asked.length >= sizes.size - 1, "something was not counted");
   const total = [...sizes.values()].reduce((a, b) => a + b, 0);
-  const largest = [...sizes].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([path, size]) => `${path} ${size}`);
+  const largest = [...sizes]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 5)
+    .map(([path, size]) => `${path} ${size}`);
   console.log(`first load: ${sizes.size} files, ${total} bytes gzip; largest: ${largest.join(", ")}`);
   assert.ok(total <= 350_000, `${total} bytes: ${largest.join(", ")}`);
   await stop(server);

@@ -25,7 +25,7 @@ test("a place on an axis leads back to its number", () => {
     for (const value of [0.3, 1, 2.5]) assert.ok(Math.abs(axis.value(axis.place(value)) - value) < 1e-12);
   }
   assert.equal(scale([0.25, 4], { log: true }).place(1), 0.5);
-  // where a logarithm cannot begin, the axis is plain
+  // without a positive start the axis is linear
   assert.equal(scale([0, 4], { log: true }).place(1), 0.25);
 });
 

@@ -21,8 +21,11 @@ for (const theme of ["light", "dark"]) {
       const colourAt = (x, y) => [...pen.getImageData(2 * x, 2 * y, 1, 1).data].slice(0, 3);
       const first = picture.querySelector("rect").getBBox();
       return {
-        text: svgText(picture), size: [image.width, image.height], head: [...new Uint8Array(await blob.arrayBuffer())].slice(0, 4),
-        corner: colourAt(1, 1), bar: colourAt(first.x + first.width / 2, first.y + first.height / 2),
+        text: svgText(picture),
+        size: [image.width, image.height],
+        head: [...new Uint8Array(await blob.arrayBuffer())].slice(0, 4),
+        corner: colourAt(1, 1),
+        bar: colourAt(first.x + first.width / 2, first.y + first.height / 2),
       };
     });
     assert.deepEqual(size, [1120, 380]);
@@ -42,7 +45,9 @@ for (const theme of ["light", "dark"]) {
 test("a file is saved under its name, a text is copied", browserTest, async () => {
   const { page, problems, close } = await open();
   const coming = page.waitForEvent("download");
-  await page.evaluate(async () => (await import(new URL("parts/save.js", document.baseURI).href)).saveFile("字.csv", "a,b\n−1,2\n"));
+  await page.evaluate(async () =>
+    (await import(new URL("parts/save.js", document.baseURI).href)).saveFile("字.csv", "a,b\n−1,2\n"),
+  );
   const file = await coming;
   assert.equal(file.suggestedFilename(), "字.csv");
   assert.equal(await readFile(await file.path(), "utf8"), "a,b\n−1,2\n");

@@ -14,7 +14,13 @@ async function settledAddress(page, before) {
 }
 
 test("numbers that JSON lacks, strings that look like them, and every other letter survive", async () => {
-  const states = { chain: { numbers: [NaN, Infinity, -Infinity, -0, 0, 5e-324, 0.1 + 0.2, null], words: ["~NaN", "~~", "~", "是\u0000</script>", "𝔸"], yes: true } };
+  const states = {
+    chain: {
+      numbers: [NaN, Infinity, -Infinity, -0, 0, 5e-324, 0.1 + 0.2, null],
+      words: ["~NaN", "~~", "~", "是\u0000</script>", "𝔸"],
+      yes: true,
+    },
+  };
   const { snapshot } = await decode(await encode({ page: "chain", states }));
   assert.deepStrictEqual(snapshot, { page: "chain", states });
   assert.deepStrictEqual(read(write(snapshot)), { snapshot });
@@ -77,7 +83,10 @@ test("every example and tour has a link that brings it back, and a name of its o
     const tour = /^tour:(.*)/.exec(id)?.[1];
     assert.equal(tour ? snapshot.states.chain.tour.id : snapshot.states.chain.preset, tour ?? id);
     const shown = await grid(first.page);
-    for (const search of [`?lang=en&from=${encodeURIComponent(id)}${new URL(link).hash}`, tour ? `?lang=en&tour=${tour}` : `?lang=en&preset=${id}`]) {
+    for (const search of [
+      `?lang=en&from=${encodeURIComponent(id)}${new URL(link).hash}`,
+      tour ? `?lang=en&tour=${tour}` : `?lang=en&preset=${id}`,
+    ]) {
       await second.page.goto(address.origin + address.pathname + search);
       await second.page.waitForSelector("main[aria-busy=false]");
       assert.deepEqual(await grid(second.page), shown, search);
@@ -110,8 +119,14 @@ test("a link pasted into the open page is a step that can be undone", browserTes
   await setParameter(page, "gamma", "0.5");
   const mine = await rowOf(page, "advantage");
   const [{ fragment, rows }] = JSON.parse(await readFile(new URL("links-v1.json", import.meta.url), "utf8"));
-  await page.evaluate((hash) => { location.hash = hash; }, fragment);
-  for (const since = Date.now(); Date.now() - since < 30_000 && JSON.stringify(await rowOf(page, "advantage")) === JSON.stringify(mine);) await page.waitForTimeout(50);
+  await page.evaluate((hash) => {
+    location.hash = hash;
+  }, fragment);
+  for (
+    const since = Date.now();
+    Date.now() - since < 30_000 && JSON.stringify(await rowOf(page, "advantage")) === JSON.stringify(mine);
+  )
+    await page.waitForTimeout(50);
   assert.deepEqual(await rowOf(page, "advantage"), rows.advantage[0]);
   await page.locator("#undo").click();
   assert.deepEqual(await rowOf(page, "advantage"), mine);
@@ -121,11 +136,14 @@ test("a link pasted into the open page is a step that can be undone", browserTes
   await close();
 });
 
-for (const [lang, words] of [["en", /damaged/], ["zh", /损坏/]]) {
+for (const [lang, words] of [
+  ["en", /damaged/],
+  ["zh", /损坏/],
+]) {
   test(`a broken link gives a message and the default page, ${lang}`, browserTest, async () => {
     const { page, problems, close } = await open({ lang, fragment: "#1.AAAA" });
     assert.match(await page.locator("#notice").innerText(), words);
-    assert.equal(await page.locator("[role=gridcell]").count() > 50, true);
+    assert.equal((await page.locator("[role=gridcell]").count()) > 50, true);
     await page.locator("#notice button").click();
     assert.ok(await page.locator("#notice").isHidden());
     assert.deepEqual(problems, []);
@@ -137,7 +155,9 @@ test("a broken link put into a page at work loses nothing", browserTest, async (
   const { page, problems, close } = await open();
   await setParameter(page, "gamma", "0.5");
   const mine = await rowOf(page, "advantage");
-  await page.evaluate(() => { location.hash = "#7.zzzz"; });
+  await page.evaluate(() => {
+    location.hash = "#7.zzzz";
+  });
   await page.waitForSelector("#notice:not([hidden])");
   assert.match(await page.locator("#notice").innerText(), /newer version/);
   assert.deepEqual(await rowOf(page, "advantage"), mine);
@@ -193,7 +213,9 @@ test("the panel: link, copy, save, a state saved and opened", browserTest, async
   await page.waitForFunction(() => document.querySelector("#share-panel").hidden);
   assert.deepEqual(await rowOf(page, "advantage"), mine);
   await page.locator("#share-button").click();
-  await page.locator("#share-open").setInputFiles({ name: "x.json", mimeType: "application/json", buffer: Buffer.from("{\"page\":1}") });
+  await page
+    .locator("#share-open")
+    .setInputFiles({ name: "x.json", mimeType: "application/json", buffer: Buffer.from('{"page":1}') });
   await page.waitForSelector("#notice:not([hidden])");
   assert.deepEqual(await rowOf(page, "advantage"), mine);
   assert.deepEqual(problems, []);
@@ -222,14 +244,22 @@ test("whatever a page offers to copy or save can be had, in both languages", bro
       await page.locator("#share-button").click();
       await page.waitForFunction(() => document.querySelector("[data-export=link]")?.disabled === false);
       await page.waitForSelector("#share-panel .pictures", { state: "attached" });
-      const entries = await page.locator("[data-export]").evaluateAll((all) => all.map((button) => button.dataset.export));
+      const entries = await page
+        .locator("[data-export]")
+        .evaluateAll((all) => all.map((button) => button.dataset.export));
       for (const entry of entries) {
         const button = page.locator(`[data-export="${entry}"]`);
-        await page.locator(".said").evaluate((said) => { said.textContent = ""; });
+        await page.locator(".said").evaluate((said) => {
+          said.textContent = "";
+        });
         await button.click();
         await page.waitForFunction(() => document.querySelector(".said").textContent !== "");
         const said = await page.locator(".said").textContent();
-        assert.match(said, lang === "en" ? /copied\.$|^Saved as [\w.-]+\.$/ : /已复制。$|^已保存为 [\w.-]+。$/, `${id}: ${entry}: ${said}`);
+        assert.match(
+          said,
+          lang === "en" ? /copied\.$|^Saved as [\w.-]+\.$/ : /已复制。$|^已保存为 [\w.-]+。$/,
+          `${id}: ${entry}: ${said}`,
+        );
         count += 1;
       }
       await page.keyboard.press("Escape");

@@ -57,10 +57,23 @@ test("a gate opens when the number is edited", browserTest, async () => {
 
 test("the tour of slips shows the exact numbers it tells", browserTest, async () => {
   const { page, close } = await open({ fragment: "&tour=slips" });
-  const expected = [["advantage", 2, 0.596488], ["advantage", 0, 0.607069], ["delta", 0, 0.04], ["advantage", 1, 0.592901], ["discountedReturn", 0, 0.955], ["whitened", 1, 1.25282], ["advantage", 5, 0.333333], ["advantage", 0, 0.1786], ["entropy", 0, 0.10643]];
+  const expected = [
+    ["advantage", 2, 0.596488],
+    ["advantage", 0, 0.607069],
+    ["delta", 0, 0.04],
+    ["advantage", 1, 0.592901],
+    ["discountedReturn", 0, 0.955],
+    ["whitened", 1, 1.25282],
+    ["advantage", 5, 0.333333],
+    ["advantage", 0, 0.1786],
+    ["entropy", 0, 0.10643],
+  ];
   for (const [at, [row, index, value]] of expected.entries()) {
     assert.equal((await rowOf(page, row))[index], value, row);
-    assert.deepEqual(await page.locator(".cell.here").evaluate((one) => [one.dataset.row, Number(one.dataset.index)]), [row, index]);
+    assert.deepEqual(await page.locator(".cell.here").evaluate((one) => [one.dataset.row, Number(one.dataset.index)]), [
+      row,
+      index,
+    ]);
     if (at < expected.length - 1) await page.locator("#tour-next").click();
   }
   await close();
@@ -89,13 +102,24 @@ for (const lang of ["en", "zh"]) {
           const { page, problems, close } = await open({ lang, theme, width, fragment: `&tour=${tour}` });
           for (let at = 1; at < step; at += 1) await page.locator("#tour-next").click();
           await page.screenshot({ path: join(screenshots, `tour-${tour}-${width}-${theme}-${lang}.png`) });
-          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+          const overflow = await page.evaluate(
+            () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          );
           assert.ok(overflow <= 0, `${tour}, ${width} wide: ${overflow} pixels too wide`);
-          // labels of cells out of sight come in the task after
+          // labels of cells outside the view are set in the next task
           await page.waitForTimeout(50);
           await page.evaluate(axe);
           const { violations } = await page.evaluate(() => globalThis.axe.run());
-          assert.deepEqual(violations.map(({ id, nodes }) => `${tour}, ${width} wide, ${id}: ${nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`), []);
+          assert.deepEqual(
+            violations.map(
+              ({ id, nodes }) =>
+                `${tour}, ${width} wide, ${id}: ${nodes
+                  .slice(0, 3)
+                  .map((node) => `${node.html} ${node.failureSummary}`)
+                  .join("; ")}`,
+            ),
+            [],
+          );
           assert.deepEqual(problems, []);
           await close();
         }
@@ -104,24 +128,40 @@ for (const lang of ["en", "zh"]) {
   }
 }
 
-test("the focus is never lost: at the first step, at the last, after the end; what is said is one text that changes", browserTest, async () => {
-  const { page, close } = await open({ fragment: "&tour=frameworks" });
-  const focused = () => page.evaluate(() => document.activeElement.id);
-  await page.evaluate(() => { globalThis.said = document.querySelector("#tour .say"); });
-  await page.locator("#tour-next").focus();
-  await page.keyboard.press("Enter");
-  await page.locator("#tour-back").focus();
-  await page.keyboard.press("Enter");
-  assert.equal(await focused(), "tour-next", "there is no way back from the first step");
-  await page.keyboard.press("Enter");
-  await page.keyboard.press("Enter");
-  assert.equal(await focused(), "tour-next");
-  await page.keyboard.press("Enter");
-  assert.match(await page.locator("#tour h2").textContent(), /4 \/ 4$/);
-  assert.ok(await page.evaluate(() => globalThis.said === document.querySelector("#tour .say") && globalThis.said.getAttribute("aria-live") === "polite"));
-  const here = await page.locator(".cell.here").evaluate((one) => [one.dataset.row, one.dataset.index]);
-  await page.keyboard.press("Enter");
-  assert.ok(await page.locator("#tour").isHidden());
-  assert.deepEqual(await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.index]), here, "the cell it stood at");
-  await close();
-});
+test(
+  "the focus is never lost: at the first step, at the last, after the end; what is said is one text that changes",
+  browserTest,
+  async () => {
+    const { page, close } = await open({ fragment: "&tour=frameworks" });
+    const focused = () => page.evaluate(() => document.activeElement.id);
+    await page.evaluate(() => {
+      globalThis.said = document.querySelector("#tour .say");
+    });
+    await page.locator("#tour-next").focus();
+    await page.keyboard.press("Enter");
+    await page.locator("#tour-back").focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await focused(), "tour-next", "there is no way back from the first step");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Enter");
+    assert.equal(await focused(), "tour-next");
+    await page.keyboard.press("Enter");
+    assert.match(await page.locator("#tour h2").textContent(), /4 \/ 4$/);
+    assert.ok(
+      await page.evaluate(
+        () =>
+          globalThis.said === document.querySelector("#tour .say") &&
+          globalThis.said.getAttribute("aria-live") === "polite",
+      ),
+    );
+    const here = await page.locator(".cell.here").evaluate((one) => [one.dataset.row, one.dataset.index]);
+    await page.keyboard.press("Enter");
+    assert.ok(await page.locator("#tour").isHidden());
+    assert.deepEqual(
+      await page.evaluate(() => [document.activeElement.dataset.row, document.activeElement.dataset.index]),
+      here,
+      "the cell it stood at",
+    );
+    await close();
+  },
+);

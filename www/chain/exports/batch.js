@@ -1,7 +1,7 @@
 // A state as flat arrays, one sequence after the other, the way the library and NumPy take it.
 
 /** @typedef {import("../state.js").State} State */
-/** @typedef {import("../compute.js").Result} Result */
+/** @typedef {import("../compute/compute.js").Result} Result */
 
 /**
  * @typedef {object} Flat
@@ -54,10 +54,15 @@ export const isClipped = (flat, bound) => flat.rows.score.some((score, i) => fla
 export const countsAll = (flat, { settings }) => settings.scoreSlots === "all" && !flat.mask.every(Boolean);
 
 /**
- * Someone's text for a comment: on one line, and nothing in it that an editor or a compiler could take for more than letters.
+ * Text from outside, for a comment: on one line, without characters that an editor or a compiler could take for more
+ * than letters.
  * @param {string} text
  */
-export const remark = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (letter) => `\\u{${/** @type {number} */ (letter.codePointAt(0)).toString(16)}}`);
+export const remark = (text) =>
+  text.replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (letter) => `\\u{${/** @type {number} */ (letter.codePointAt(0)).toString(16)}}`,
+  );
 
 /**
  * The tokens of a sequence, for a comment.

@@ -1,19 +1,51 @@
-// The formula of the chosen cell, with symbols and with numbers, and the table of all rows, for a paper. Formulas are read off the
-// mathematics on the page, so that there is one spelling of each.
+// The formula of the chosen cell, with symbols and with numbers, and the table of all rows, for a paper. Formulas are
+// read off the mathematics on the page, so that there is one spelling of each.
 
 import { short } from "../../parts/format.js";
 import { symbol } from "../../parts/math.js";
-import { withNumbers, withSymbols } from "../formulas.js";
+import { withNumbers, withSymbols } from "../formulas/formulas.js";
 
 /** @typedef {import("../state.js").State} State */
-/** @typedef {import("../compute.js").Result} Result */
-/** @typedef {import("../edits.js").Place} Place */
+/** @typedef {import("../compute/compute.js").Result} Result */
+/** @typedef {import("../edit/edits.js").Place} Place */
 
 /** @type {Record<string, string>} */
 const SIGNS = {
-  "−": "-", "·": "\\cdot ", "×": "\\times ", "≤": "\\le ", "≥": "\\ge ", "≠": "\\ne ", "∈": "\\in ", "Σ": "\\sum ", "∑": "\\sum ", "∂": "\\partial ", "∞": "\\infty ",
-  "…": "\\dots ", "→": "\\to ", "′": "'", "ℓ": "\\ell ", "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "δ": "\\delta ", "ε": "\\varepsilon ", "λ": "\\lambda ",
-  "μ": "\\mu ", "π": "\\pi ", "ρ": "\\rho ", "σ": "\\sigma ", "τ": "\\tau ", "—": "\\text{---}", "%": "\\%", "{": "\\{", "}": "\\}", "_": "\\_", "#": "\\#", "&": "\\&", "$": "\\$", "\\": "\\backslash ",
+  "−": "-",
+  "·": "\\cdot ",
+  "×": "\\times ",
+  "≤": "\\le ",
+  "≥": "\\ge ",
+  "≠": "\\ne ",
+  "∈": "\\in ",
+  "Σ": "\\sum ",
+  "∑": "\\sum ",
+  "∂": "\\partial ",
+  "∞": "\\infty ",
+  "…": "\\dots ",
+  "→": "\\to ",
+  "′": "'",
+  "ℓ": "\\ell ",
+  "α": "\\alpha ",
+  "β": "\\beta ",
+  "γ": "\\gamma ",
+  "δ": "\\delta ",
+  "ε": "\\varepsilon ",
+  "λ": "\\lambda ",
+  "μ": "\\mu ",
+  "π": "\\pi ",
+  "ρ": "\\rho ",
+  "σ": "\\sigma ",
+  "τ": "\\tau ",
+  "—": "\\text{---}",
+  "%": "\\%",
+  "{": "\\{",
+  "}": "\\}",
+  "_": "\\_",
+  "#": "\\#",
+  "&": "\\&",
+  "$": "\\$",
+  "\\": "\\backslash ",
 };
 
 /** @param {string} text */
@@ -49,8 +81,13 @@ export function latexOf(element) {
   const text = element.textContent ?? "";
   if (tag === "mi" || tag === "mo" || tag === "mn") {
     if (FUNCTIONS.has(text)) return `\\${text} `;
-    // words stand upright, numbers with an exponent as in print
-    if (tag === "mi" && (element.getAttribute("mathvariant") === "normal" || text.length > 1) && /^[A-Za-z]{2,}$/.test(text)) return `\\mathrm{${text}}`;
+    // words are upright, exponents are written as powers of ten
+    if (
+      tag === "mi" &&
+      (element.getAttribute("mathvariant") === "normal" || text.length > 1) &&
+      /^[A-Za-z]{2,}$/.test(text)
+    )
+      return `\\mathrm{${text}}`;
     return tag === "mn" ? power(text) : signs(text);
   }
   const parts = Array.from(element.children, latexOf);
@@ -65,7 +102,14 @@ function power(text) {
 }
 
 /** Someone's words, as nothing but words. @param {string} text */
-const escaped = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ").replace(/[\\{}$&#%_^~]/g, (letter) => ({ "\\": "\\textbackslash{}", "^": "\\textasciicircum{}", "~": "\\textasciitilde{}" })[letter] ?? `\\${letter}`);
+const escaped = (text) =>
+  text
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ")
+    .replace(
+      /[\\{}$&#%_^~]/g,
+      (letter) =>
+        ({ "\\": "\\textbackslash{}", "^": "\\textasciicircum{}", "~": "\\textasciitilde{}" })[letter] ?? `\\${letter}`,
+    );
 
 /**
  * @param {import("../../engine.js").Library} library
@@ -79,9 +123,24 @@ export function latex(library, state, result, place, keys) {
   const symbols = withSymbols(state, result, place);
   const numbers = symbols && withNumbers(library, state, result, place);
   const value = result.rows[place.row]?.[place.sequence]?.[place.index];
-  const formula = symbols ? ["\\[", `\\begin{aligned}`, `  ${aligned(latexOf(symbols))} \\\\`, ...(numbers ? [`  &${latexOf(numbers)} \\\\`] : []), ...(value === undefined ? [] : [`  &= ${power(short(value))}`]), "\\end{aligned}", "\\]", ""] : [];
+  const formula = symbols
+    ? [
+        "\\[",
+        `\\begin{aligned}`,
+        `  ${aligned(latexOf(symbols))} \\\\`,
+        ...(numbers ? [`  &${latexOf(numbers)} \\\\`] : []),
+        ...(value === undefined ? [] : [`  &= ${power(short(value))}`]),
+        "\\end{aligned}",
+        "\\]",
+        "",
+      ]
+    : [];
   const tables = state.sequences.map((_, s) => table(state, result, s, keys));
-  return ["% needs amsmath; tokens that are not ASCII need a font that has them (XeLaTeX or LuaLaTeX, with ctex for Chinese)", ...formula, ...tables].join("\n");
+  return [
+    "% needs amsmath; tokens that are not ASCII need a font that has them (XeLaTeX or LuaLaTeX, with ctex for Chinese)",
+    ...formula,
+    ...tables,
+  ].join("\n");
 }
 
 /** The first sign of equality is where lines meet. @param {string} formula */
@@ -96,11 +155,17 @@ const aligned = (formula) => formula.replace("=", "&= ");
 function table(state, result, s, keys) {
   const { tokens, roles } = state.sequences[s];
   const wanted = keys.filter((key) => key !== "mask" && (result.rows[key]?.[s].length ?? 0) >= tokens.length);
-  const head = tokens.map((token, i) => (roles[i] === "policy" ? escaped(token) : `\\textcolor{gray}{${escaped(token)}}`));
+  const head = tokens.map((token, i) =>
+    roles[i] === "policy" ? escaped(token) : `\\textcolor{gray}{${escaped(token)}}`,
+  );
   const lines = wanted.map((key) => {
     const numbers = Array.from(/** @type {Float64Array[]} */ (result.rows[key])[s]).slice(0, tokens.length);
-    return `  $${latexOf(symbol(key)).trim()}$ & ${numbers.map((value) => `$${power(short(value))}$`).join(" & ")} \\\\`;
+    const cells = [latexOf(symbol(key)).trim(), ...numbers.map((value) => power(short(value)))];
+    return `  ${cells.map((cell) => `$${cell}$`).join(" & ")} \\\\`;
   });
   const grey = roles.every((role) => role === "policy") ? "" : "% dropped tokens are grey: needs xcolor\n";
-  return `${grey}\\begin{tabular}{l${"r".repeat(tokens.length)}}\n  \\hline\n   & ${head.join(" & ")} \\\\\n  \\hline\n${lines.join("\n")}\n  \\hline\n\\end{tabular}\n`;
+  const rule = "  \\hline";
+  const begin = `\\begin{tabular}{l${"r".repeat(tokens.length)}}`;
+  const rows = [rule, `   & ${head.join(" & ")} \\\\`, rule, ...(lines.length > 0 ? lines : [""]), rule];
+  return `${grey}${[begin, ...rows, "\\end{tabular}"].join("\n")}\n`;
 }

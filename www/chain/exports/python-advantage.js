@@ -13,7 +13,7 @@ export function advantages(s) {
 }
 
 /**
- * A walk from the last token of each sequence to its first.
+ * A loop from the last token of each sequence to its first.
  * @param {Script} s
  * @param {string} start what is known after the last token
  * @param {string[]} kept what a kept token does
@@ -27,7 +27,12 @@ function walk(s, start, kept, zero) {
   s.line("    for t in reversed(range(row.start, row.stop)):");
   s.line("        if mask[t]:");
   for (const line of kept) s.line(`            ${line}`);
-  if (steps) s.line("            seen = True", "        elif seen:  # a dropped token is a step with reward 0 and value 0", `            ${zero}`);
+  if (steps)
+    s.line(
+      "            seen = True",
+      "        elif seen:  # a dropped token is a step with reward 0 and value 0",
+      `            ${zero}`,
+    );
 }
 
 /** @param {Script} s */
@@ -50,7 +55,8 @@ const estimators = {
     s.input("value");
     s.line(`lam = ${number(s.state.parameters.lambda)}`, "delta, advantage = np.zeros(len(mask)), np.zeros(len(mask))");
     walk(
-      s, "next_value, next_advantage = after, 0.0",
+      s,
+      "next_value, next_advantage = after, 0.0",
       [
         "delta[t] = reward[t] + gamma * next_value - value[t]",
         "advantage[t] = delta[t] + gamma * lam * next_advantage",
@@ -68,11 +74,16 @@ const estimators = {
   },
   "reinforce-plus-plus": (s) => s.line("advantage = discounted_return"),
   uniform: (s) => {
-    s.line("counts = np.array([max(mask[row].sum(), 1) for row in rows])", "advantage = kept(np.repeat(sequence_score / counts, np.diff(offsets)))");
+    s.line(
+      "counts = np.array([max(mask[row].sum(), 1) for row in rows])",
+      "advantage = kept(np.repeat(sequence_score / counts, np.diff(offsets)))",
+    );
   },
   "last-k": (s) => {
     s.line("advantage = np.zeros(len(mask))", "for row, score_of_row in zip(rows, sequence_score):");
-    s.line(`    last = np.flatnonzero(mask[row])[-${Math.max(1, Math.trunc(s.state.parameters.lastK) || 1)}:] + row.start`);
+    s.line(
+      `    last = np.flatnonzero(mask[row])[-${Math.max(1, Math.trunc(s.state.parameters.lastK) || 1)}:] + row.start`,
+    );
     s.line("    advantage[last] = score_of_row / max(len(last), 1)");
   },
   attention: (s) => {
@@ -90,24 +101,38 @@ function ofGroup(s) {
   const ddof = group.spread === "sample" ? 1 : 0;
   const epsilon = number(group.epsilon);
   s.groups();
-  s.line("same = group[:, None] == group[None, :]  # which sequences answer the same prompt", "size = same.sum(axis=1)");
+  s.line(
+    "same = group[:, None] == group[None, :]  # which sequences answer the same prompt",
+    "size = same.sum(axis=1)",
+  );
   s.line("mean_score = np.array([sequence_score[others].mean() for others in same])");
-  const deviations = `np.array([sequence_score[others].std(ddof=${ddof}) if others.sum() > 1 else 1.0 for others in same])`;
-  const alone = (/** @type {string} */ rule, raw = "sequence_score") => ({ zero: "0.0", raw, undefined: "np.nan" })[rule] ?? "0.0";
-  const unless = (/** @type {string} */ lone, /** @type {string} */ value) => s.line(`group_advantage = np.where(size < 2, ${lone}, ${value})`);
+  const deviation = `sequence_score[others].std(ddof=${ddof}) if others.sum() > 1 else 1.0`;
+  const deviations = `np.array([${deviation} for others in same])`;
+  const alone = (/** @type {string} */ rule, raw = "sequence_score") =>
+    ({ zero: "0.0", raw, undefined: "np.nan" })[rule] ?? "0.0";
+  const unless = (/** @type {string} */ lone, /** @type {string} */ value) =>
+    s.line(`group_advantage = np.where(size < 2, ${lone}, ${value})`);
   /** @type {Record<string, () => void>} */
   const formulas = {
     grpo: () => {
       s.line(`deviation = ${deviations}`, "centred = sequence_score - mean_score");
-      // the deviation of a lone sequence is 1 in single precision, as the frameworks keep it
-      unless(alone(group.singleton, `sequence_score / float(np.float32(1 + ${epsilon}))`), `np.where(centred == 0, 0.0, centred / (deviation + ${epsilon}))`);
+      // the deviation of a single sequence is 1 in single precision, as in the frameworks
+      unless(
+        alone(group.singleton, `sequence_score / float(np.float32(1 + ${epsilon}))`),
+        `np.where(centred == 0, 0.0, centred / (deviation + ${epsilon}))`,
+      );
     },
     "dr-grpo": () => unless(alone(group.singleton), "sequence_score - mean_score"),
     rloo: () => unless(alone(group.singleton), "(sequence_score - mean_score) * (size / np.maximum(size - 1, 1))"),
     "reinforce-baseline": () => unless(alone(baselineSingleton), "sequence_score - mean_score"),
     opo: () => {
-      s.line("tokens = np.array([mask[row].sum() for row in rows])", "weights = np.array([tokens[others].sum() for others in same])");
-      s.line("baseline = np.array([(tokens * sequence_score)[others].sum() for others in same]) / np.maximum(weights, 1)");
+      s.line(
+        "tokens = np.array([mask[row].sum() for row in rows])",
+        "weights = np.array([tokens[others].sum() for others in same])",
+      );
+      s.line(
+        "baseline = np.array([(tokens * sequence_score)[others].sum() for others in same]) / np.maximum(weights, 1)",
+      );
       unless(alone(baselineSingleton), "np.where(weights == 0, 0.0, sequence_score - baseline)");
     },
     "max-rl": () => {
@@ -117,8 +142,14 @@ function ofGroup(s) {
     "best-of-group": () => {
       s.line('assert size.min() > 1, "the best of one is no comparison: every prompt needs two sequences"');
       s.line(`deviation = ${deviations}`, "group_advantage = np.zeros(len(rows))", "for g in np.unique(group):");
-      s.line("    members = np.flatnonzero(group == g)", "    second, best = np.sort(sequence_score[members])[-2:]", "    first = members[np.argmax(sequence_score[members])]");
-      s.line(`    group_advantage[first] = (best - second) / (deviation[first] + ${epsilon}) if best != second else 0.0`);
+      s.line(
+        "    members = np.flatnonzero(group == g)",
+        "    second, best = np.sort(sequence_score[members])[-2:]",
+        "    first = members[np.argmax(sequence_score[members])]",
+      );
+      s.line(
+        `    group_advantage[first] = (best - second) / (deviation[first] + ${epsilon}) if best != second else 0.0`,
+      );
     },
   };
   formulas[s.state.choices.advantage]();

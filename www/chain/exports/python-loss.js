@@ -34,13 +34,19 @@ function weights(s) {
   else if (mode === "prompt-mean") {
     s.groups();
     s.line("prompt_tokens = np.array([sum(mask[row].sum() for row, h in zip(rows, group) if h == g) for g in group])");
-    s.line("token_weight = kept(np.repeat(1 / (len(np.unique(group)) * np.maximum(prompt_tokens, 1)), np.diff(offsets)))");
+    s.line(
+      "token_weight = kept(np.repeat(1 / (len(np.unique(group)) * np.maximum(prompt_tokens, 1)), np.diff(offsets)))",
+    );
   } else {
     s.line("kept_tokens = np.array([mask[row].sum() for row in rows])");
     s.line(emptyRows === "counted" ? "sequences = len(rows)" : "sequences = (kept_tokens > 0).sum()");
     if (mode === "seq-mean-token-sum") s.line("token_weight = kept(1 / sequences)");
-    else if (mode === "seq-mean-token-sum-norm") s.line(`token_weight = kept(1 / (sequences * ${number(parameters.scale)}))`);
-    else s.line(`token_weight = kept(np.repeat(1 / (sequences * (np.maximum(kept_tokens, 1)${divisor === "count" ? "" : " + 1e-8"})), np.diff(offsets)))`);
+    else if (mode === "seq-mean-token-sum-norm")
+      s.line(`token_weight = kept(1 / (sequences * ${number(parameters.scale)}))`);
+    else {
+      const tokens = `np.maximum(kept_tokens, 1)${divisor === "count" ? "" : " + 1e-8"}`;
+      s.line(`token_weight = kept(np.repeat(1 / (sequences * (${tokens})), np.diff(offsets)))`);
+    }
   }
   s.show("token_weight");
 }
@@ -59,7 +65,11 @@ function boundedRatio(s) {
   const bound = s.result.settings.logRatioBound;
   s.line("log_ratio = kept(log_prob - old_log_prob)");
   if (bound === null) s.line("beyond, rho = False, ratio");
-  else s.line(`beyond = np.abs(log_ratio) > ${number(bound)}`, `rho = kept(np.exp(np.clip(log_ratio, -${number(bound)}, ${number(bound)})))`);
+  else
+    s.line(
+      `beyond = np.abs(log_ratio) > ${number(bound)}`,
+      `rho = kept(np.exp(np.clip(log_ratio, -${number(bound)}, ${number(bound)})))`,
+    );
 }
 
 /** @type {Record<string, (s: Script) => void>} */
@@ -73,7 +83,8 @@ const losses = {
     s.line("loss_term = np.maximum(-a * free, -a * np.clip(rho, low, high))");
     if (dual === "negative") s.line("loss_term = np.where(a < 0, np.minimum(loss_term, -a * c), loss_term)");
     s.line("loss_term = kept(loss_term)", "held = ((a > 0) & (free > high)) | ((a < 0) & (free < low))");
-    const [negative, positive] = dual === "both" ? ["max(high, c)", "min(high, c)"] : [dual === "negative" ? "c" : "np.inf", "high"];
+    const [negative, positive] =
+      dual === "both" ? ["max(high, c)", "min(high, c)"] : [dual === "negative" ? "c" : "np.inf", "high"];
     s.line(`flat = ((a < 0) & ((rho < low) | (rho > ${negative}))) | ((a >= 0) & (rho > ${positive})) | beyond`);
     s.line("slope = kept(np.where(flat, 0.0, -a * rho))");
   },
@@ -83,20 +94,31 @@ const losses = {
     s.line("counts = np.array([max(mask[row].sum(), 1) for row in rows])");
     s.line("mean_log_ratio = np.array([kept(log_prob - old_log_prob)[row].sum() for row in rows]) / counts");
     if (logRatioCap === null) s.line("capped, sequence_ratio = False, np.exp(mean_log_ratio)");
-    else s.line(`capped = np.repeat(mean_log_ratio > ${number(logRatioCap)}, np.diff(offsets))`, `sequence_ratio = np.exp(np.minimum(mean_log_ratio, ${number(logRatioCap)}))`);
+    else
+      s.line(
+        `capped = np.repeat(mean_log_ratio > ${number(logRatioCap)}, np.diff(offsets))`,
+        `sequence_ratio = np.exp(np.minimum(mean_log_ratio, ${number(logRatioCap)}))`,
+      );
     s.line("sequence_ratio = kept(np.repeat(sequence_ratio, np.diff(offsets)))  # one for all tokens of a sequence");
     s.show("sequence_ratio");
     s.line("loss_term = kept(np.maximum(-a * sequence_ratio, -a * np.clip(sequence_ratio, low, high)))");
     s.line("held = ((a > 0) & (sequence_ratio > high)) | ((a < 0) & (sequence_ratio < low))");
     s.line("slope = kept(np.where(held | capped, 0.0, -a * sequence_ratio))");
-    if (form === "sequence") s.line("slope = kept(np.repeat([slope[row].sum() for row in rows] / counts, np.diff(offsets)))  # every token moves the one ratio");
+    if (form === "sequence")
+      s.line(
+        "slope = kept(np.repeat([slope[row].sum() for row in rows] / counts, np.diff(offsets)))" +
+          "  # every token moves the one ratio",
+      );
   },
   cispo: (s) => {
     const { cispo } = s.result.settings;
     boundedRatio(s);
     if (cispo.kind === "absolute") s.line(`low, high = 0.0, ${number(cispo.high)}`);
     else s.line(`low, high = 1 - ${number(cispo.low)}, 1 + ${number(cispo.high)}`);
-    s.line("slope = kept(-np.clip(rho, low, high) * a)  # the bounded ratio is a constant", "loss_term = kept(slope * log_prob)");
+    s.line(
+      "slope = kept(-np.clip(rho, low, high) * a)  # the bounded ratio is a constant",
+      "loss_term = kept(slope * log_prob)",
+    );
     s.line(`held = ((rho < low) | (rho > high))${cispo.kind === "absolute" ? " & (a > 0)" : ""}`);
   },
   surrogate: (s) => s.line("slope = loss_term = kept(-a * ratio)"),
@@ -122,7 +144,10 @@ function priceOfKl(s) {
   /** @type {string[]} */
   const beyond = [];
   if (k3 && klBounds === "k3-only") beyond.push("(np.abs(d) > 20)", "(np.expm1(u) - u > 10)");
-  else if (klBounds === "every") beyond.push(...(k3 ? ["(-d > 10)", "(np.expm1(u) - u > 10)"] : [`(np.abs(${choices.kl === "k2" ? "d**2 / 2" : "d"}) > 10)`]));
+  else if (klBounds === "every")
+    beyond.push(
+      ...(k3 ? ["(-d > 10)", "(np.expm1(u) - u > 10)"] : [`(np.abs(${choices.kl === "k2" ? "d**2 / 2" : "d"}) > 10)`]),
+    );
   s.line(`kl_slope = ${SLOPES[choices.kl]}`);
   if (beyond.length > 0) s.line(`kl_slope = np.where(${beyond.join(" | ")}, 0.0, kl_slope)  # flat beyond a bound`);
   if (choices.placement === "loss-weighted") s.line("kl_slope = ratio * (kl_slope + estimate)  # the weight moves too");

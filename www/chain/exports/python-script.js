@@ -32,7 +32,7 @@ export class Script {
   /**
    * @param {import("./batch.js").Flat} flat
    * @param {import("../state.js").State} state
-   * @param {import("../compute.js").Result} result
+   * @param {import("../compute/compute.js").Result} result
    */
   constructor(flat, state, result) {
     this.flat = flat;
@@ -72,7 +72,10 @@ export class Script {
 
   /** What the critic expects after each sequence. */
   bootstrap() {
-    this.declared.set("bootstrap", `${array(this.flat.bootstrap)}  # what the critic expects after the last token of each sequence`);
+    this.declared.set(
+      "bootstrap",
+      `${array(this.flat.bootstrap)}  # what the critic expects after the last token of each sequence`,
+    );
     return "bootstrap";
   }
 

@@ -1,4 +1,5 @@
-// The chain as a script that needs NumPy and nothing else: the formulas themselves, readable, with the numbers of the page.
+// The chain as a script that needs NumPy and nothing else: the formulas themselves, readable,
+// with the numbers of the page.
 
 import { countsAll, flatten, isClipped, klInLoss, tokensOf } from "./batch.js";
 import { advantages } from "./python-advantage.js";
@@ -6,7 +7,7 @@ import { policyLoss } from "./python-loss.js";
 import { array, number, Script } from "./python-script.js";
 
 /** @typedef {import("../state.js").State} State */
-/** @typedef {import("../compute.js").Result} Result */
+/** @typedef {import("../compute/compute.js").Result} Result */
 
 /**
  * @param {State} state
@@ -43,14 +44,19 @@ function kl(s) {
   const k3 = choices.kl === "k3";
   let value = ESTIMATES[choices.kl];
   if (k3 && klBounds !== "unbounded") {
-    s.line(klBounds === "k3-only" ? "u = np.clip(-d, -20, 20)  # bounded before the exponential" : "u = np.minimum(-d, 10)  # bounded before the exponential");
+    s.line(
+      klBounds === "k3-only"
+        ? "u = np.clip(-d, -20, 20)  # bounded before the exponential"
+        : "u = np.minimum(-d, 10)  # bounded before the exponential",
+    );
     value = "np.expm1(u) - u";
   }
   const bounded = klBounds === "every" || (k3 && klBounds === "k3-only");
   value = bounded ? `np.clip(${value}, -10, 10)` : value;
   if (choices.placement === "loss-weighted") {
     s.line(`estimate = ${value}`);
-    s.line(`kl = kept(np.exp(${s.input("logProb")} - ${s.input("oldLogProb")}) * estimate)  # weighted for the policy of now`);
+    const ratio = `np.exp(${s.input("logProb")} - ${s.input("oldLogProb")})`;
+    s.line(`kl = kept(${ratio} * estimate)  # weighted for the policy of now`);
   } else s.line(`kl = kept(${value})`);
   s.show("kl");
 }
@@ -67,7 +73,8 @@ function rewards(s) {
   s.line(`reward = kept(${score}${priced ? " - beta * kl" : ""})`);
   s.show("reward");
   const all = countsAll(s.flat, s.result) ? `(${score}${priced ? " - beta * kl" : ""})` : "reward";
-  s.line(`sequence_score = np.array([${all}[row].sum() for row in rows])${all === "reward" ? "" : "  # dropped slots count too"}`);
+  const remark = all === "reward" ? "" : "  # dropped slots count too";
+  s.line(`sequence_score = np.array([${all}[row].sum() for row in rows])${remark}`);
   s.show("sequence_score");
 }
 
@@ -78,9 +85,14 @@ function whitened(s) {
   s.line("n = mask.sum()");
   const by = divisor === "count" ? "n" : "(n + 1e-8)";
   s.line(`mean = advantage[mask].sum() / ${by}`);
-  s.line(`variance = ((advantage[mask] - mean)**2).sum() / ${by}${spread === "sample" ? " * (n / (n - 1))  # ddof = 1" : "  # ddof = 0"}`);
+  const correction = spread === "sample" ? " * (n / (n - 1))  # ddof = 1" : "  # ddof = 0";
+  s.line(`variance = ((advantage[mask] - mean)**2).sum() / ${by}${correction}`);
   const e = number(epsilon);
-  const deviation = { "inside-root": `np.sqrt(variance + ${e})`, outside: `(np.sqrt(variance) + ${e})`, "floor-variance": `np.sqrt(max(variance, ${e}))` }[place];
+  const deviation = {
+    "inside-root": `np.sqrt(variance + ${e})`,
+    outside: `(np.sqrt(variance) + ${e})`,
+    "floor-variance": `np.sqrt(max(variance, ${e}))`,
+  }[place];
   s.line(`whitened = kept((advantage - mean) / ${deviation})`);
   for (const name of ["mean", "variance", "whitened"]) s.show(name);
 }
@@ -96,7 +108,10 @@ function ratios(s) {
 function analysis(s) {
   s.part("what a trainer logs");
   s.line(`probability = kept(np.exp(${s.input("oldLogProb")}))`);
-  s.line("entropy = kept(np.where(probability == 0, 0, -probability * old_log_prob))  # self-information of the chosen token");
+  s.line(
+    "entropy = kept(np.where(probability == 0, 0, -probability * old_log_prob))" +
+      "  # self-information of the chosen token",
+  );
   s.line(`entropy_weight = kept(probability * (1 - probability) * np.abs(${s.weight}))`);
   s.line("weighted_entropy = entropy_weight * entropy");
   for (const name of ["probability", "entropy", "entropy_weight", "weighted_entropy"]) s.show(name);
@@ -111,7 +126,9 @@ function analysis(s) {
 /** @param {Script} s */
 function text(s) {
   const { flat, state } = s;
-  const sequences = state.sequences.map((sequence, i) => `# sequence ${i}, prompt ${flat.groups[i]}: ${tokensOf(sequence)}`);
+  const sequences = state.sequences.map(
+    (sequence, i) => `# sequence ${i}, prompt ${flat.groups[i]}: ${tokensOf(sequence)}`,
+  );
   return `${[
     '"""The chain of the tokenwise playground, in NumPy alone: every formula written out, the same numbers."""',
     "import numpy as np",

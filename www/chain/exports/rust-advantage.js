@@ -17,9 +17,11 @@ function discounted(p) {
   const { settings } = p.result;
   p.use("advantage::discounted_returns", "advantage::ReturnsInput", "advantage::ReturnsConfig", "advantage::Across");
   p.line("// the rewards still to come, discounted");
-  p.line(`let discount = ReturnsConfig { gamma: ${number(p.state.parameters.gamma)}, across: Across::${variant(settings.across)} };`);
+  const [gamma, across] = [number(p.state.parameters.gamma), variant(settings.across)];
+  p.line(`let discount = ReturnsConfig { gamma: ${gamma}, across: Across::${across} };`);
   p.zeros("discounted_return");
-  p.line(`discounted_returns(&batch, ReturnsInput { rewards: &reward, bootstrap: &${p.bootstrap()} }, &discount, &mut discounted_return)?;`);
+  const input = `ReturnsInput { rewards: &reward, bootstrap: &${p.bootstrap()} }`;
+  p.line(`discounted_returns(&batch, ${input}, &discount, &mut discounted_return)?;`);
   p.show("discounted_return");
 }
 
@@ -28,14 +30,18 @@ const estimators = {
   given: (p) => {
     p.input("advantage", p.flat.rows.advantage, "advantages, given");
     const values = p.rowInput("value");
-    p.line(`let returns: Vec<f64> = (0..n).map(|i| if mask[i] { advantage[i] + ${values}[i] } else { 0.0 }).collect();`);
+    p.line(
+      `let returns: Vec<f64> = (0..n).map(|i| if mask[i] { advantage[i] + ${values}[i] } else { 0.0 }).collect();`,
+    );
     p.line('show("return", &returns);');
   },
   gae: (p) => {
     const { gamma, lambda } = p.state.parameters;
     const across = `Across::${variant(p.result.settings.across)}`;
     p.use("advantage::gae", "advantage::GaeInput", "advantage::GaeConfig", "advantage::GaeOutput");
-    p.line(`let critic = GaeInput { rewards: &reward, values: &${p.rowInput("value")}, bootstrap: &${p.bootstrap()} };`);
+    p.line(
+      `let critic = GaeInput { rewards: &reward, values: &${p.rowInput("value")}, bootstrap: &${p.bootstrap()} };`,
+    );
     p.line("let (mut delta, mut advantage, mut returns) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);");
     p.line("// with λ = 0 the estimate is the TD error itself");
     p.line(`let config = GaeConfig { gamma: ${number(gamma)}, lambda: 0.0, across: ${across} };`);
@@ -46,10 +52,12 @@ const estimators = {
     p.line('show("return", &returns);');
   },
   "monte-carlo": (p) => {
-    p.use("advantage::monte_carlo_advantage", "advantage::MonteCarloInput", "advantage::MonteCarloOutput");
+    p.use("advantage::monte_carlo_advantage", "advantage::GaeInput", "advantage::GaeOutput");
     p.line("let (mut advantage, mut returns) = (vec![0.0; n], vec![0.0; n]);");
-    p.line(`let critic = MonteCarloInput { rewards: &reward, values: &${p.rowInput("value")}, bootstrap: &${p.bootstrap()} };`);
-    p.line("monte_carlo_advantage(&batch, critic, &discount, MonteCarloOutput { advantages: &mut advantage, returns: &mut returns })?;");
+    const [values, bootstrap] = [p.rowInput("value"), p.bootstrap()];
+    p.line(`let critic = GaeInput { rewards: &reward, values: &${values}, bootstrap: &${bootstrap} };`);
+    const output = "GaeOutput { advantages: &mut advantage, returns: &mut returns }";
+    p.line(`monte_carlo_advantage(&batch, critic, &discount, ${output})?;`);
     p.line('show("return", &returns);');
   },
   "reinforce-plus-plus": (p) => p.line("let advantage = discounted_return.clone();"),
@@ -59,14 +67,16 @@ const estimators = {
     p.line("uniform_credit(&batch, &sequence_score, &mut advantage)?;");
   },
   "last-k": (p) => {
-    p.use("advantage::last_k_credit");
+    p.use("advantage::last_k_credit", "advantage::LastKConfig");
     p.zeros("advantage");
-    p.line(`last_k_credit(&batch, &sequence_score, ${Math.max(0, Math.trunc(p.state.parameters.lastK) || 0)}, &mut advantage)?;`);
+    const k = Math.max(0, Math.trunc(p.state.parameters.lastK) || 0);
+    p.line(`last_k_credit(&batch, &sequence_score, &LastKConfig { k: ${k} }, &mut advantage)?;`);
   },
   attention: (p) => {
     p.use("advantage::attention_credit", "advantage::AttentionInput");
     p.zeros("advantage");
-    p.line(`attention_credit(&batch, AttentionInput { scores: &sequence_score, weights: &${p.rowInput("attention")} }, &mut advantage)?;`);
+    const input = `AttentionInput { scores: &sequence_score, weights: &${p.rowInput("attention")} }`;
+    p.line(`attention_credit(&batch, ${input}, &mut advantage)?;`);
   },
 };
 
@@ -91,7 +101,11 @@ function ofGroup(p) {
   const epsilon = number(group.epsilon);
   p.line("let mut group_advantage = vec![0.0; batch.sequences()];");
   const call = (/** @type {string} */ name, /** @type {string} */ config, first = "&groups", scratch = "Moments") => {
-    p.use(`advantage::${name}`, `advantage::${config.split(" ")[0]}`, scratch === "Moments" ? "Moments" : `advantage::${scratch}`);
+    p.use(
+      `advantage::${name}`,
+      `advantage::${config.split(" ")[0]}`,
+      scratch === "Moments" ? "Moments" : `advantage::${scratch}`,
+    );
     p.line(`let mut scratch = vec![${scratch}::default(); groups.count()];`);
     p.line(`${name}(${first}, &sequence_score, &${config}, &mut scratch, &mut group_advantage)?;`);
   };
@@ -99,7 +113,10 @@ function ofGroup(p) {
   const calls = {
     grpo: () => {
       p.use("Spread");
-      call("group_relative", `GroupConfig { spread: ${spread}, epsilon: ${epsilon}, singleton: ${alone}, ..Default::default() }`);
+      call(
+        "group_relative",
+        `GroupConfig { spread: ${spread}, epsilon: ${epsilon}, singleton: ${alone}, ..Default::default() }`,
+      );
     },
     "dr-grpo": () => {
       p.use("advantage::GroupScale");
@@ -110,12 +127,28 @@ function ofGroup(p) {
       p.use("advantage::GroupScale");
       call("group_relative", `GroupConfig { scale: GroupScale::Unit, singleton: ${baseline}, ..Default::default() }`);
     },
-    opo: () => call("length_weighted_baseline", `LengthWeightedConfig { singleton: ${baseline} }`, "&batch, &groups", "WeightedSum"),
+    opo: () =>
+      call(
+        "length_weighted_baseline",
+        `LengthWeightedConfig { singleton: ${baseline} }`,
+        "&batch, &groups",
+        "WeightedSum",
+      ),
     "max-rl": () => call("max_rl", `MaxRlConfig { epsilon: ${epsilon}, singleton: ${alone}, ..Default::default() }`),
     "best-of-group": () => {
       p.used.delete("advantage::Singleton");
-      p.use("advantage::best_of_group", "advantage::BestOfGroupConfig", "advantage::BestOfGroupScratch", "advantage::TopTwo", "Moments", "Spread");
-      p.line("let (mut moments, mut top) = (vec![Moments::default(); groups.count()], vec![TopTwo::default(); groups.count()]);");
+      p.use(
+        "advantage::best_of_group",
+        "advantage::BestOfGroupConfig",
+        "advantage::BestOfGroupScratch",
+        "advantage::TopTwo",
+        "Moments",
+        "Spread",
+      );
+      p.line(
+        "let (mut moments, mut top) = " +
+          "(vec![Moments::default(); groups.count()], vec![TopTwo::default(); groups.count()]);",
+      );
       p.line("let scratch = BestOfGroupScratch { moments: &mut moments, top: &mut top };");
       p.line(`let config = BestOfGroupConfig { spread: ${spread}, epsilon: ${epsilon}, ..Default::default() };`);
       p.line("best_of_group(&groups, &sequence_score, &config, scratch, &mut group_advantage)?;");

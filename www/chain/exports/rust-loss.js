@@ -2,26 +2,31 @@
 
 import { klInLoss } from "./batch.js";
 import { groups } from "./rust-advantage.js";
-import { number, variant } from "./rust-program.js";
+import { config, number, variant } from "./rust-program.js";
 
 /** @typedef {import("./rust-program.js").Program} Program */
 
 /** @param {Program} p */
 export function policyLoss(p) {
-  p.line(`// the loss: ${p.state.choices.loss}, aggregated by ${p.state.choices.aggregate}; its gradient by each log-probability`);
+  const { loss, aggregate } = p.state.choices;
+  p.line(`// the loss: ${loss}, aggregated by ${aggregate}; its gradient by each log-probability`);
   aggregation(p);
   p.use("loss::PolicyLossInput");
   const [now, old] = [p.rowInput("logProb"), p.rowInput("oldLogProb")];
-  p.line(`let input = PolicyLossInput { log_probs: &${now}, old_log_probs: &${old}, advantages: &${p.weight}, weights: None };`);
+  const rows = `log_probs: &${now}, old_log_probs: &${old}, advantages: &${p.weight}`;
+  p.line(`let input = PolicyLossInput { ${rows}, weights: None };`);
   p.zeros(klInLoss(p.state) ? "policy_gradient" : "gradient");
-  losses[p.state.choices.loss](p, `&mut ${klInLoss(p.state) ? "policy_gradient" : "gradient"}`);
+  losses[loss](p, `&mut ${klInLoss(p.state) ? "policy_gradient" : "gradient"}`);
   if (klInLoss(p.state)) priceOfKl(p);
   p.show("gradient");
 }
 
 /** @type {Record<string, string>} */
 const MODES = {
-  "token-mean": "TokenMean", "token-sum": "TokenSum", "seq-mean-token-sum": "SequenceMeanTokenSum", "seq-mean-token-mean": "SequenceMeanTokenMean",
+  "token-mean": "TokenMean",
+  "token-sum": "TokenSum",
+  "seq-mean-token-sum": "SequenceMeanTokenSum",
+  "seq-mean-token-mean": "SequenceMeanTokenMean",
 };
 
 /** @param {Program} p */
@@ -42,8 +47,11 @@ function aggregation(p) {
     p.use("loss::Counts", "loss::GlobalCounts");
     counts = " counts: Counts::Global(GlobalCounts { sequences: 1, ..Default::default() }),";
   }
-  const rest = `empty_rows: EmptyRows::${variant(aggregate.emptyRows)}, divisor: Divisor::${variant(aggregate.divisor)}`;
-  p.line(`let by = Aggregate { mode: AggregateMode::${mode},${counts} ${rest}${counts ? "" : ", ..Default::default()"} };`);
+  const [emptyRows, divisor] = [variant(aggregate.emptyRows), variant(aggregate.divisor)];
+  const rest = `empty_rows: EmptyRows::${emptyRows}, divisor: Divisor::${divisor}`;
+  p.line(
+    `let by = Aggregate { mode: AggregateMode::${mode},${counts} ${rest}${counts ? "" : ", ..Default::default()"} };`,
+  );
 }
 
 /** @param {number | null} value */
@@ -56,7 +64,14 @@ const losses = {
     const { clipLow, clipHigh } = p.state.parameters;
     const second = dual === "off" ? "Off" : `${dual === "both" ? "BothSigns" : "NegativeOnly"}(${number(dualClip)})`;
     p.use("loss::ppo_clip", "loss::PpoConfig", "loss::DualClip");
-    p.line(`let clip = PpoConfig { clip_low: ${number(clipLow)}, clip_high: ${number(clipHigh)}, dual_clip: DualClip::${second}, log_ratio_bound: ${option(logRatioBound)}, aggregate: by, ..Default::default() };`);
+    const settings = {
+      clip_low: number(clipLow),
+      clip_high: number(clipHigh),
+      dual_clip: `DualClip::${second}`,
+      log_ratio_bound: option(logRatioBound),
+      aggregate: "by",
+    };
+    p.line(`let clip = ${config("PpoConfig", settings)};`);
     p.line(`let outcome = ppo_clip(&batch, input, &clip, ${grad})?;`);
     told(p);
   },
@@ -64,15 +79,30 @@ const losses = {
     const { form, logRatioCap } = p.result.settings.gspo;
     const { clipLow, clipHigh } = p.state.parameters;
     p.use("loss::gspo", "loss::GspoConfig", "loss::GspoForm");
-    p.line(`let clip = GspoConfig { clip_low: ${number(clipLow)}, clip_high: ${number(clipHigh)}, form: GspoForm::${variant(form)}, log_ratio_cap: ${option(logRatioCap)}, aggregate: by, ..Default::default() };`);
+    const settings = {
+      clip_low: number(clipLow),
+      clip_high: number(clipHigh),
+      form: `GspoForm::${variant(form)}`,
+      log_ratio_cap: option(logRatioCap),
+      aggregate: "by",
+    };
+    p.line(`let clip = ${config("GspoConfig", settings)};`);
     p.line(`let outcome = gspo(&batch, input, &clip, ${grad})?;`);
     told(p);
   },
   cispo: (p, grad) => {
     const { cispo, logRatioBound } = p.result.settings;
-    const bounds = cispo.kind === "absolute" ? `Absolute { high: ${number(cispo.high)} }` : `Relative { low: ${number(cispo.low)}, high: ${number(cispo.high)} }`;
+    const bounds =
+      cispo.kind === "absolute"
+        ? `Absolute { high: ${number(cispo.high)} }`
+        : `Relative { low: ${number(cispo.low)}, high: ${number(cispo.high)} }`;
     p.use("loss::cispo", "loss::CispoConfig", "loss::CispoBounds");
-    p.line(`let clip = CispoConfig { bounds: CispoBounds::${bounds}, log_ratio_bound: ${option(logRatioBound)}, aggregate: by, ..Default::default() };`);
+    const settings = {
+      bounds: `CispoBounds::${bounds}`,
+      log_ratio_bound: option(logRatioBound),
+      aggregate: "by",
+    };
+    p.line(`let clip = ${config("CispoConfig", settings)};`);
     p.line(`let outcome = cispo(&batch, input, &clip, ${grad})?;`);
     told(p);
   },
@@ -83,7 +113,9 @@ const losses = {
   },
   reinforce: (p, grad) => {
     p.use("loss::reinforce", "loss::ReinforceConfig");
-    p.line(`let outcome = reinforce(&batch, input, &ReinforceConfig { aggregate: by, ..Default::default() }, ${grad})?;`);
+    p.line(
+      `let outcome = reinforce(&batch, input, &ReinforceConfig { aggregate: by, ..Default::default() }, ${grad})?;`,
+    );
     p.line('println!("loss: {:?}", outcome.loss);');
   },
 };
@@ -116,7 +148,8 @@ function priceOfKl(p) {
     const old = p.rowInput("oldLogProb");
     p.use("divergence::kl_importance_weighted_gradient", "divergence::KlWeightedGradientInput");
     p.zeros("kl_gradient");
-    p.line(`let drawn = KlWeightedGradientInput { log_probs: &${now}, ref_log_probs: &${ref}, old_log_probs: &${old}, grad_kl: &pulled };`);
+    const rows = `log_probs: &${now}, ref_log_probs: &${ref}, old_log_probs: &${old}`;
+    p.line(`let drawn = KlWeightedGradientInput { ${rows}, grad_kl: &pulled };`);
     p.line("kl_importance_weighted_gradient(&batch, drawn, &weighted, &mut kl_gradient)?;");
     p.show("kl_gradient");
     p.line("let gradient: Vec<f64> = (0..n).map(|i| policy_gradient[i] + kl_gradient[i]).collect();");

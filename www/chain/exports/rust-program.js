@@ -36,13 +36,26 @@ export function array(values, write) {
 }
 
 /** @param {string} name `count-plus-epsilon`, `k3` */
-export const variant = (name) => name.split("-").map((part) => part.charAt(0).toUpperCase() + part.slice(1)).join("");
+export const variant = (name) =>
+  name
+    .split("-")
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join("");
+
+/**
+ * @param {string} name of a config
+ * @param {Record<string, string>} fields those that are not left to its default
+ */
+export function config(name, fields) {
+  const written = Object.entries(fields).map(([field, value]) => `${field}: ${value}`);
+  return `${name} { ${written.join(", ")}, ..Default::default() }`;
+}
 
 export class Program {
   /**
    * @param {Flat} flat
    * @param {import("../state.js").State} state
-   * @param {import("../compute.js").Result} result
+   * @param {import("../compute/compute.js").Result} result
    */
   constructor(flat, state, result) {
     this.flat = flat;
@@ -100,11 +113,18 @@ export class Program {
 
   /** What a critic expects after each sequence. */
   bootstrap() {
-    return this.input("bootstrap", this.flat.bootstrap, "what the critic expects after the last token of each sequence");
+    return this.input(
+      "bootstrap",
+      this.flat.bootstrap,
+      "what the critic expects after the last token of each sequence",
+    );
   }
 
   declarations() {
-    return [...this.declared].flatMap(([name, { values, about }]) => [`    // ${about}`, `    let ${name} = ${array(values, number)};`]);
+    return [...this.declared].flatMap(([name, { values, about }]) => [
+      `    // ${about}`,
+      `    let ${name} = ${array(values, number)};`,
+    ]);
   }
 
   imports() {

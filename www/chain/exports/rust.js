@@ -3,10 +3,10 @@
 import { countsAll, flatten, isClipped, klInLoss, tokensOf } from "./batch.js";
 import { advantages } from "./rust-advantage.js";
 import { policyLoss } from "./rust-loss.js";
-import { array, number, Program, variant } from "./rust-program.js";
+import { array, config, number, Program, variant } from "./rust-program.js";
 
 /** @typedef {import("../state.js").State} State */
-/** @typedef {import("../compute.js").Result} Result */
+/** @typedef {import("../compute/compute.js").Result} Result */
 
 /**
  * @param {State} state
@@ -36,7 +36,11 @@ function kl(p) {
   }
   p.use("divergence::KlConfig", "divergence::KlEstimator", "divergence::KlBounds");
   p.line(`// KL of each token, estimated from log-probabilities`);
-  p.line(`let kl_config = KlConfig { estimator: KlEstimator::${variant(choices.kl)}, bounds: KlBounds::${variant(p.result.settings.klBounds)}, ..Default::default() };`);
+  const settings = {
+    estimator: `KlEstimator::${variant(choices.kl)}`,
+    bounds: `KlBounds::${variant(p.result.settings.klBounds)}`,
+  };
+  p.line(`let kl_config = ${config("KlConfig", settings)};`);
   const of = p.rowInput(klInLoss(p.state) ? "logProb" : "oldLogProb");
   const ref = p.rowInput("refLogProb");
   p.zeros("kl");
@@ -44,7 +48,8 @@ function kl(p) {
     const old = p.rowInput("oldLogProb");
     p.use("divergence::kl_importance_weighted", "divergence::KlWeightedInput", "divergence::KlWeightedConfig");
     p.line("let weighted = KlWeightedConfig { kl: kl_config, ..Default::default() };");
-    p.line(`kl_importance_weighted(&batch, KlWeightedInput { log_probs: &${of}, ref_log_probs: &${ref}, old_log_probs: &${old} }, &weighted, &mut kl)?;`);
+    const input = `KlWeightedInput { log_probs: &${of}, ref_log_probs: &${ref}, old_log_probs: &${old} }`;
+    p.line(`kl_importance_weighted(&batch, ${input}, &weighted, &mut kl)?;`);
   } else {
     p.use("divergence::kl_estimate", "divergence::KlInput");
     p.line(`kl_estimate(&batch, KlInput { log_probs: &${of}, ref_log_probs: &${ref} }, &kl_config, &mut kl)?;`);
@@ -60,16 +65,20 @@ function rewards(p) {
   let scores = p.rowInput("score");
   p.line(priced ? "// token rewards: the score, less the price of KL" : "// token rewards: the score alone");
   if (isClipped(p.flat, bound)) {
-    p.use("reward::reward_scale_clip", "reward::RewardScale");
-    p.line(`let mut held: Vec<f64> = ${scores}.iter().zip(&mask).map(|(score, keep)| if *keep { *score } else { 0.0 }).collect();`);
+    p.use("reward::reward_scale_clip", "reward::RewardScaleConfig");
+    const kept = `${scores}.iter().zip(&mask).map(|(score, keep)| if *keep { *score } else { 0.0 })`;
+    p.line(`let mut held: Vec<f64> = ${kept}.collect();`);
     p.line("let before = held.clone();");
-    p.line(`reward_scale_clip(&before, &RewardScale::Clip { low: ${number(-bound)}, high: ${number(bound)} }, &mut held)?;`);
+    p.line(`let clip = RewardScaleConfig::Clip { low: ${number(-bound)}, high: ${number(bound)} };`);
+    p.line("reward_scale_clip(&before, &clip, &mut held)?;");
     scores = "held";
   }
-  p.use("reward::shape_rewards", "reward::ShapeInput");
+  p.use("reward::shape_rewards", "reward::ShapeConfig", "reward::ShapeInput");
   if (!priced) p.line("let no_kl = vec![0.0; n];");
   p.zeros("reward");
-  p.line(`shape_rewards(&batch, ShapeInput { scores: &${scores}, kl: &${priced ? "kl" : "no_kl"} }, ${number(priced ? parameters.beta : 0)}, &mut reward)?;`);
+  const input = `ShapeInput { scores: &${scores}, kl: &${priced ? "kl" : "no_kl"} }`;
+  const price = `&ShapeConfig { beta: ${number(priced ? parameters.beta : 0)} }`;
+  p.line(`shape_rewards(&batch, ${input}, ${price}, &mut reward)?;`);
   p.show("reward");
   p.use("advantage::sequence_sums");
   if (countsAll(p.flat, p.result)) {
@@ -77,7 +86,7 @@ function rewards(p) {
     p.line("let every = vec![true; n];");
     p.line("let everything = Batch::new(Layout::packed(&offsets)?, Mask::new(&every))?;");
     p.zeros("all_rewards");
-    p.line(`shape_rewards(&everything, ShapeInput { scores: &${scores}, kl: &${priced ? "kl" : "no_kl"} }, ${number(priced ? parameters.beta : 0)}, &mut all_rewards)?;`);
+    p.line(`shape_rewards(&everything, ${input}, ${price}, &mut all_rewards)?;`);
     p.line("let mut sequence_score = vec![0.0; batch.sequences()];");
     p.line("sequence_sums(&everything, &all_rewards, &mut sequence_score)?;");
   } else {
@@ -90,13 +99,30 @@ function rewards(p) {
 /** @param {Program} p */
 function whitened(p) {
   const { spread, place, epsilon, divisor } = p.result.settings.whiten;
-  p.use("Spread", "Divisor", "metric::mean", "metric::variance", "advantage::whiten", "advantage::WhitenConfig", "advantage::EpsilonPlace");
+  p.use(
+    "Spread",
+    "Divisor",
+    "MeanConfig",
+    "metric::mean",
+    "metric::variance",
+    "metric::VarianceConfig",
+    "advantage::whiten",
+    "advantage::WhitenConfig",
+    "advantage::EpsilonPlace",
+  );
   p.line("// advantages with mean 0 and deviation 1 over all kept tokens");
   const [s, d] = [`Spread::${variant(spread)}`, `Divisor::${variant(divisor)}`];
-  p.line(`println!("mean: {:?}", mean(&batch, &advantage, ${d})?);`);
-  p.line(`println!("variance: {:?}", variance(&batch, &advantage, ${s}, ${d})?);`);
+  p.line(`println!("mean: {:?}", mean(&batch, &advantage, &MeanConfig { divisor: ${d} })?);`);
+  p.line(`let config = VarianceConfig { spread: ${s}, divisor: ${d} };`);
+  p.line('println!("variance: {:?}", variance(&batch, &advantage, &config)?);');
   p.zeros("whitened");
-  p.line(`let whitening = WhitenConfig { spread: ${s}, place: EpsilonPlace::${variant(place)}, epsilon: ${number(epsilon)}, divisor: ${d}, ..Default::default() };`);
+  const settings = {
+    spread: s,
+    place: `EpsilonPlace::${variant(place)}`,
+    epsilon: number(epsilon),
+    divisor: d,
+  };
+  p.line(`let whitening = ${config("WhitenConfig", settings)};`);
   p.line("whiten(&batch, &advantage, &whitening, &mut whitened)?;");
   p.show("whitened");
 }
@@ -106,7 +132,9 @@ function ratios(p) {
   const [now, old] = [p.rowInput("logProb"), p.rowInput("oldLogProb")];
   p.use("math");
   p.line("// how much more likely each token has become");
-  p.line(`let ratio: Vec<f64> = (0..n).map(|i| if mask[i] { math::exp(${now}[i] - ${old}[i]) } else { 0.0 }).collect();`);
+  p.line(
+    `let ratio: Vec<f64> = (0..n).map(|i| if mask[i] { math::exp(${now}[i] - ${old}[i]) } else { 0.0 }).collect();`,
+  );
   p.show("ratio");
 }
 
@@ -115,7 +143,8 @@ function analysis(p) {
   const old = p.rowInput("oldLogProb");
   p.use("metric::analysis", "metric::AnalysisInput");
   p.line("// what a trainer logs");
-  p.line(`let numbers = analysis(&batch, AnalysisInput { old_log_probs: &${old}, advantages: &${p.weight}, rewards: &reward })?;`);
+  const input = `AnalysisInput { old_log_probs: &${old}, advantages: &${p.weight}, rewards: &reward }`;
+  p.line(`let numbers = analysis(&batch, ${input})?;`);
   p.line("for (name, value) in numbers.entries() {");
   p.line('    println!("{name}: {value:?}");');
   p.line("}");
@@ -125,10 +154,12 @@ function analysis(p) {
 function text(p) {
   const { flat, state } = p;
   p.use("Batch", "Layout", "Mask");
-  const sequences = state.sequences.map((sequence, s) => `    // sequence ${s}, prompt ${flat.groups[s]}: ${tokensOf(sequence)}`);
+  const sequences = state.sequences.map(
+    (sequence, s) => `    // sequence ${s}, prompt ${flat.groups[s]}: ${tokensOf(sequence)}`,
+  );
   return `${[
     "//! The chain of the tokenwise playground as a program: the library's own formulas, the same numbers.",
-    "//! In Cargo.toml: tokenwise = \"0.1\".",
+    '//! In Cargo.toml: tokenwise = "0.1".',
     "",
     p.imports(),
     "",

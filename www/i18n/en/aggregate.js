@@ -1,6 +1,8 @@
 export default {
-  "aggregate.lead": "Every token has a loss; one number is trained on. How the losses are added up decides how much each token counts: compare the bars of a long answer with those of a short one, then cut the step into micro-batches and see which loss survives.",
-  "aggregate.keys": "Framed numbers can be edited: arrow keys move, Enter edits, Space keeps or drops a token. Choose a mode by its name.",
+  "aggregate.lead":
+    "Every token has a loss; one number is trained on. How the losses are added up decides how much each token counts: compare the bars of a long answer with those of a short one, then cut the step into micro-batches and see which loss survives.",
+  "aggregate.keys":
+    "Framed numbers can be edited: arrow keys move, Enter edits, Space keeps or drops a token. Choose a mode by its name.",
   "aggregate.preset.verl-593": "Five tokens of 2, one of 10 (verl#593)",
   "aggregate.preset.long-wrong": "One long wrong answer, three short right ones",
   "aggregate.preset.unequal-micro": "Micro-batches of unequal length",
@@ -34,22 +36,31 @@ export default {
   "aggregate.mode.sum-norm-without-mean": "seq-mean-token-sum-norm, until 2026-01",
   "aggregate.mode.token-sum": "token-sum",
   "aggregate.mode.prompt-mean": "prompt-mean",
-  "aggregate.meaning.token-mean": "Every kept token weighs the same, so an answer weighs by its length. DAPO chose it so that long answers are not muted; a long wrong answer is then heard in full.",
-  "aggregate.meaning.seq-mean-token-mean": "Every answer weighs the same, so a token of a long answer weighs less than one of a short answer. A long wrong answer is punished less per token: the length bias that Dr. GRPO describes.",
-  "aggregate.meaning.seq-mean-token-sum": "Sums of the answers, averaged over the answers: every token weighs the same, and the loss grows with the length of the answers.",
-  "aggregate.meaning.seq-mean-token-sum-norm": "As the sum, divided by a constant length F instead of the answer's own: no length bias, and a loss whose size does not depend on the batch. F must stay the same over the whole training.",
-  "aggregate.meaning.sum-norm-without-mean": "What verl's seq-mean-token-sum-norm did until January 2026: the sum over F, without the mean over answers. It is |S| times as large as TRL's dr_grpo on the same batch.",
-  "aggregate.meaning.token-sum": "No division at all: twice the batch is twice the step. The optimiser or the advantages must take care of the scale.",
-  "aggregate.meaning.prompt-mean": "A mean over the tokens of each prompt's answers, then over prompts: every prompt weighs the same, however long its answers are. This is the group-wise reading of the DAPO formula.",
+  "aggregate.meaning.token-mean":
+    "Every kept token weighs the same, so an answer weighs by its length. DAPO chose it so that long answers are not muted; a long wrong answer is then heard in full.",
+  "aggregate.meaning.seq-mean-token-mean":
+    "Every answer weighs the same, so a token of a long answer weighs less than one of a short answer. A long wrong answer is punished less per token: the length bias that Dr. GRPO describes.",
+  "aggregate.meaning.seq-mean-token-sum":
+    "Sums of the answers, averaged over the answers: every token weighs the same, and the loss grows with the length of the answers.",
+  "aggregate.meaning.seq-mean-token-sum-norm":
+    "As the sum, divided by a constant length F instead of the answer's own: no length bias, and a loss whose size does not depend on the batch. F must stay the same over the whole training.",
+  "aggregate.meaning.sum-norm-without-mean":
+    "What verl's seq-mean-token-sum-norm did until January 2026: the sum over F, without the mean over answers. It is |S| times as large as TRL's dr_grpo on the same batch.",
+  "aggregate.meaning.token-sum":
+    "No division at all: twice the batch is twice the step. The optimiser or the advantages must take care of the scale.",
+  "aggregate.meaning.prompt-mean":
+    "A mean over the tokens of each prompt's answers, then over prompts: every prompt weighs the same, however long its answers are. This is the group-wise reading of the DAPO formula.",
   "aggregate.strip": "Weight of each token under {mode}: {weights}",
   "aggregate.bias.nothing": "No token is kept.",
   "aggregate.bias.same": "All answers are equally long: no bias to be seen.",
   "aggregate.bias.none": "A token of the answer with {long} tokens weighs the same as one of the answer with {short}.",
-  "aggregate.bias.some": "A token of the answer with {long} tokens weighs {ratio} times one of the answer with {short}.",
+  "aggregate.bias.some":
+    "A token of the answer with {long} tokens weighs {ratio} times one of the answer with {short}.",
   "aggregate.why": "Why {value}? {mode}",
   "aggregate.formula": "Formula",
   "aggregate.digits": "all digits",
-  "aggregate.counts": "N = {tokens} kept tokens, |S| = {sequences} answers, P = {prompts} prompts, F = {scale}. Dropped slots are never read.",
+  "aggregate.counts":
+    "N = {tokens} kept tokens, |S| = {sequences} answers, P = {prompts} prompts, F = {scale}. Dropped slots are never read.",
   "aggregate.perAnswer": "Weight of each answer",
   "aggregate.column.answer": "answer",
   "aggregate.column.answers": "answers",
@@ -60,9 +71,11 @@ export default {
   "aggregate.column.local": "loss by its own counts",
   "aggregate.column.global": "loss by the step's counts",
   "aggregate.thread.593": "the batch of the first example: which mode is GRPO, which DAPO?",
-  "aggregate.thread.3741": "Dr. GRPO without the mean over answers: loss and gradient too large by the size of the batch.",
+  "aggregate.thread.3741":
+    "Dr. GRPO without the mean over answers: loss and gradient too large by the size of the batch.",
   "aggregate.split": "Cut the step into micro-batches",
-  "aggregate.split.note": "Memory seldom holds a whole step. Each part then knows only its own tokens. A mean of local means gives every part the same say, however few tokens it has; divided by the counts of the whole step, the parts add up to the loss of the whole, for any split.",
+  "aggregate.split.note":
+    "Memory seldom holds a whole step. Each part then knows only its own tokens. A mean of local means gives every part the same say, however few tokens it has; divided by the counts of the whole step, the parts add up to the loss of the whole, for any split.",
   "aggregate.split.table": "The parts of the step",
   "aggregate.micro": "micro-batches of each rank",
   "aggregate.ranks": "data-parallel ranks",
@@ -72,7 +85,8 @@ export default {
   "aggregate.total.right": "sum over micro-batches, mean over ranks",
   "aggregate.total.twice": "the same divided by the micro-batches once more",
   "aggregate.verdict.same": "The mean of local losses happens to be right here: {naive}.",
-  "aggregate.verdict.off": "By local counts the loss becomes {naive} instead of {loss}: {factor} times what it should be.",
+  "aggregate.verdict.off":
+    "By local counts the loss becomes {naive} instead of {loss}: {factor} times what it should be.",
   "aggregate.verdict.offZero": "By local counts the loss becomes {naive} instead of {loss}.",
   "aggregate.verdict.refused": "By local counts one part has no loss. {reason}",
   "aggregate.verdict.right": "By the counts of the step it stays {right}.",
@@ -88,7 +102,9 @@ export default {
   "aggregate.plot.now": "now",
   "aggregate.plot.whole": "whole batch",
   "aggregate.thread.583": "micro-batches normalised by their own tokens instead of those of the batch.",
-  "aggregate.thread.10117": "already divided by the tokens of the step, then by the accumulation steps once more: gradients too small by that factor.",
-  "aggregate.thread.6024": "tokens counted over another window than the one accumulated: 0.5 to 4 times the intended loss.",
+  "aggregate.thread.10117":
+    "already divided by the tokens of the step, then by the accumulation steps once more: gradients too small by that factor.",
+  "aggregate.thread.6024":
+    "tokens counted over another window than the one accumulated: 0.5 to 4 times the intended loss.",
   "aggregate.thread.3741.split": "the loss grows with the size of the micro-batch.",
 };

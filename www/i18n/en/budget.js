@@ -1,8 +1,11 @@
 export default {
-  "budget.lead": "Two prices steer the training: λ rises while the policy spends more weighted entropy than its budget B allows, β rises while it strays further from the reference than D. Step through a run and see every number that moves them.",
-  "budget.keyboard": "Tab to a button and press Enter; on the slider, arrow keys go step by step, Home and End to the ends. Every number below can be changed.",
+  "budget.lead":
+    "Two prices steer the training: λ rises while the policy spends more weighted entropy than its budget B allows, β rises while it strays further from the reference than D. Step through a run and see every number that moves them.",
+  "budget.keyboard":
+    "Tab to a button and press Enter; on the slider, arrow keys go step by step, Home and End to the ends. Every number below can be changed.",
   "budget.toy.title": "The world is a toy, the controllers are real.",
-  "budget.toy": "Measurements come from a script with a seed, not from a model; the policy answers to the prices in the simplest way: {wh}, {kl}. Everything that becomes of them – B, usage, λ, β, the guard – is computed by the library.",
+  "budget.toy":
+    "Measurements come from a script with a seed, not from a model; the policy answers to the prices in the simplest way: {wh}, {kl}. Everything that becomes of them – B, usage, λ, β, the guard – is computed by the library.",
   "budget.toy.script": "script",
   "budget.settings": "Settings of the world and the controllers",
   "budget.on": "on",
@@ -61,12 +64,18 @@ export default {
   "budget.scenario.noisy": "noisy rewards",
   "budget.scenario.drift": "KL drift",
   "budget.scenario.plateau": "plateau",
-  "budget.story.steady": "More is spent than 45 % of the warm-up’s mean, so λ climbs – slower and slower, until spending meets the budget.",
-  "budget.story.falling": "Entropy falls by itself: λ climbs while usage is above 1, and goes back to 0 once it is below.",
-  "budget.story.collapse": "After two fifths of the run entropy vanishes. Below 0.0001 per token the guard takes λ away at once; without the guard λ would go on pressing. Near the end entropy comes back.",
-  "budget.story.noisy": "Every measurement jumps: B follows the spread of the rewards, yet λ and β stay smooth, because they add up small steps.",
-  "budget.story.drift": "The KL drifts away from the reference: β first sinks to its minimum, then climbs for as long as the KL is above D.",
-  "budget.story.plateau": "After a third of the run the reward stops rising. Choose the plateau schedule of B: the budget shrinks at every plateau, and usage jumps.",
+  "budget.story.steady":
+    "More is spent than 45 % of the warm-up’s mean, so λ climbs – slower and slower, until spending meets the budget.",
+  "budget.story.falling":
+    "Entropy falls by itself: λ climbs while usage is above 1, and goes back to 0 once it is below.",
+  "budget.story.collapse":
+    "After two fifths of the run entropy vanishes. Below 0.0001 per token the guard takes λ away at once; without the guard λ would go on pressing. Near the end entropy comes back.",
+  "budget.story.noisy":
+    "Every measurement jumps: B follows the spread of the rewards, yet λ and β stay smooth, because they add up small steps.",
+  "budget.story.drift":
+    "The KL drifts away from the reference: β first sinks to its minimum, then climbs for as long as the KL is above D.",
+  "budget.story.plateau":
+    "After a third of the run the reward stops rising. Choose the plateau schedule of B: the budget shrinks at every plateau, and usage jumps.",
   "budget.option.plateau": "plateau of the reward (C2)",
   "budget.option.warm-up": "from a warm-up",
   "budget.option.given": "given",
@@ -126,7 +135,8 @@ export default {
   "budget.mark.collapse": "collapse",
   "budget.step": "Step {at}",
   "budget.nothing": "Nothing has happened yet. Press Step.",
-  "budget.inputs.note": "What the controllers see in this step. Entropy, covariance and correlation are only logged. A number typed here stays as it is, whatever the prices are.",
+  "budget.inputs.note":
+    "What the controllers see in this step. Entropy, covariance and correlation are only logged. A number typed here stays as it is, whatever the prices are.",
   "budget.input.whSum": "Σ wH",
   "budget.input.tokenCount": "tokens N",
   "budget.input.kl": "KL per token",
@@ -140,7 +150,8 @@ export default {
   "budget.update.constant": "The budget stays at B0.",
   "budget.update.exponential": "The budget decays with the step t of T.",
   "budget.update.plateau": "After m plateaus of the reward’s running mean the budget has shrunk m times.",
-  "budget.update.reward-std-usage": "Less where rewards agree (σ̂: std against the largest of the first steps) and where little was used (u: usage of the step before, at most 1).",
+  "budget.update.reward-std-usage":
+    "Less where rewards agree (σ̂: std against the largest of the first steps) and where little was used (u: usage of the step before, at most 1).",
   "budget.update.usage": "Usage above 1: more was spent than the budget allows.",
   "budget.update.lambda": "λ rises while usage is above 1, falls while it is below, and is never negative.",
   "budget.update.linear": "β rises while the KL is above D and never falls below its minimum.",
@@ -149,15 +160,19 @@ export default {
   "budget.update.warming": "Warm-up, step {step} of {steps}: there is no budget yet, λ does not move.",
   "budget.update.warm": "The warm-up of {steps} steps is over: B0 is known from the next step on.",
   "budget.event.plateau": "Plateau: the reward’s running mean has not risen for so long that the budget shrinks.",
-  "budget.event.collapse": "Entropy collapse: wH per token is {used}, below 0.0001. The guard takes λ to a tenth and lets B be {budget} until the next step. (The rule as it is written takes a number per token for a budget over all tokens.)",
+  "budget.event.collapse":
+    "Entropy collapse: wH per token is {used}, below 0.0001. The guard takes λ to a tenth and lets B be {budget} until the next step. (The rule as it is written takes a number per token for a budget over all tokens.)",
   "budget.unknown": "not yet",
   "budget.keys.caption": "What a trainer logs in this step",
   "budget.keys.key": "key",
   "budget.keys.value": "value",
   "budget.keys.meaning": "meaning",
-  "budget.keys.note": "Left out: quantiles (H_p50, cov_p90 …) and clip fractions. They need the tokens of a batch, which this world does not have.",
-  "budget.key.entropy": "Mean of −p·log p of the chosen tokens: a proxy, not the entropy of the distribution. From the script.",
-  "budget.key.covariance": "Mean of (A − mean A)(log p − mean log p): how strongly advantage and probability go together. From the script.",
+  "budget.keys.note":
+    "Left out: quantiles (H_p50, cov_p90 …) and clip fractions. They need the tokens of a batch, which this world does not have.",
+  "budget.key.entropy":
+    "Mean of −p·log p of the chosen tokens: a proxy, not the entropy of the distribution. From the script.",
+  "budget.key.covariance":
+    "Mean of (A − mean A)(log p − mean log p): how strongly advantage and probability go together. From the script.",
   "budget.key.corr": "The same without scale, between −1 and 1. From the script.",
   "budget.key.whSum": "Σ w·H over kept tokens, w = p(1 − p)|A|: what is spent of the budget.",
   "budget.key.whPerToken": "Σ wH / N.",
@@ -174,7 +189,8 @@ export default {
   "budget.key.tokenCount": "N, kept tokens.",
   "budget.tokens.title": "What the prices do to a token",
   "budget.tokens.caption": "With the prices after this step: λ = {lambda}, β = {beta}",
-  "budget.tokens.note": "γ multiplies negative advantages; λ takes from surprising tokens (w·(−log p − 1)); β pulls back towards the reference. The last column is what the policy is really pushed by.",
+  "budget.tokens.note":
+    "γ multiplies negative advantages; λ takes from surprising tokens (w·(−log p − 1)); β pulls back towards the reference. The last column is what the policy is really pushed by.",
   "budget.tokens.p": "p",
   "budget.tokens.reference": "p of the reference",
   "budget.tokens.advantage": "advantage A",

@@ -1,6 +1,8 @@
 export default {
-  "page.lead": "One answer, one score at its end: which token earned how much of it? Any number in a frame can be edited; all that follows from it changes at once.",
-  "page.keys": "Arrows walk, Enter edits, Esc gives back, Space changes a token's role, Insert adds a token, Delete on a token removes it.",
+  "page.lead":
+    "One answer, one score at its end: which token earned how much of it? Any number in a frame can be edited; all that follows from it changes at once.",
+  "page.keys":
+    "Arrows walk, Enter edits, Esc gives back, Space changes a token's role, Insert adds a token, Delete on a token removes it.",
   "preset.label": "Example",
   "preset.examples": "Worked examples",
   "preset.traps": "Traps",
@@ -12,13 +14,17 @@ export default {
   "preset.whiten": "Whitening",
   "preset.you-know-one-plus-one": "Do you know 1+1=2?",
   "preset.you-know-surrogate": "Surrogate objective",
-  "preset.note.one-plus-one": "The document gives the KL of each token, not its log-probabilities; those are borrowed from the example “Do you know 1+1=2?”.",
+  "preset.note.one-plus-one":
+    "The document gives the KL of each token, not its log-probabilities; those are borrowed from the example “Do you know 1+1=2?”.",
   "preset.note.terminal-credit": "Same values, every KL 0.1: how the last token's reward reaches the first.",
-  "preset.note.credit-assignments": "One score, shared out evenly, over the last k tokens, by attention weights, by what really followed (Monte-Carlo), or by GAE: choose under “Advantage”.",
+  "preset.note.credit-assignments":
+    "One score, shared out evenly, over the last k tokens, by attention weights, by what really followed (Monte-Carlo), or by GAE: choose under “Advantage”.",
   "preset.note.exact-indices": "Another KL. The document lists five tokens for six positions; all six are shown.",
   "preset.note.whiten": "Five advantages are given, their spread is taken away. Returns are built before whitening.",
-  "preset.note.you-know-one-plus-one": "KL comes from two log-probabilities here. The document names five answer tokens and an end mark but not where it cuts; this cut is ours.",
-  "preset.note.you-know-surrogate": "The document's own advantages, given as they are, and ratio 1: what TRPO maximises.",
+  "preset.note.you-know-one-plus-one":
+    "KL comes from two log-probabilities here. The document names five answer tokens and an end mark but not where it cuts; this cut is ours.",
+  "preset.note.you-know-surrogate":
+    "The document's own advantages, given as they are, and ratio 1: what TRPO maximises.",
   "profile.paper": "the papers",
   "profile.verl-0.9.1": "verl 0.9.1",
   "profile.trl-1.16": "TRL 1.16",
@@ -94,7 +100,8 @@ export default {
   "role.padding": "padding",
   "role.about.policy": "The policy chose this token: it is kept, and learnt from.",
   "role.about.tool": "A tool or the environment wrote this token: it is dropped, but what comes after it goes on.",
-  "role.about.padding": "Padding only fills the row: it is dropped. It belongs after the last token; in between it acts like a tool's.",
+  "role.about.padding":
+    "Padding only fills the row: it is dropped. It belongs after the last token; in between it acts like a tool's.",
   "grid.label": "The chain, token by token",
   "grid.tokens": "token",
   "grid.sequence": "sequence {number}",
@@ -139,56 +146,78 @@ export default {
   "row.entropy": "self-information",
   "row.entropyWeight": "budget weight",
   "row.weightedEntropy": "weighted",
-  "meaning.token": "What was written here. Numbers on the token belong to it; numbers between two tokens belong to the state in between.",
-  "meaning.mask": "Who wrote this token. Only the policy's own tokens teach anything; those of a tool and padding are dropped.",
+  "meaning.token":
+    "What was written here. Numbers on the token belong to it; numbers between two tokens belong to the state in between.",
+  "meaning.mask":
+    "Who wrote this token. Only the policy's own tokens teach anything; those of a tool and padding are dropped.",
   "meaning.score": "What the task gives for this token. Usually 0 everywhere but at the end.",
   "meaning.sequenceScore": "What the whole answer got: its token rewards added up.",
   "meaning.oldLogProb": "Log-probability of the token under the policy that sampled it.",
   "meaning.refLogProb": "Log-probability of the same token under the reference policy.",
   "meaning.kl": "How far the policy has moved from the reference policy at this token. One sample may be negative.",
-  "meaning.reward": "The score, less a price for leaving the reference policy: the reward for going from this state to the next.",
+  "meaning.reward":
+    "The score, less a price for leaving the reference policy: the reward for going from this state to the next.",
   "meaning.attention": "How much this token is said to have mattered. Only the proportions count.",
   "meaning.value": "What the critic expects from here to the end, before this token is chosen.",
-  "meaning.valueEnd": "The value after the last token: 0 for a finished answer, the critic's value for one that was cut off.",
+  "meaning.valueEnd":
+    "The value after the last token: 0 for a finished answer, the critic's value for one that was cut off.",
   "meaning.delta": "The surprise of one step: the reward and the new expectation against the old expectation.",
-  "meaning.advantage.gae": "How much better the token was than the critic foresaw. Above 0: make it more likely. Credit flows back from the end, a part γλ per step.",
-  "meaning.advantage.monte-carlo": "What really followed, less what the critic expected. Unbiased, but one lucky end moves every token.",
+  "meaning.advantage.gae":
+    "How much better the token was than the critic foresaw. Above 0: make it more likely. Credit flows back from the end, a part γλ per step.",
+  "meaning.advantage.monte-carlo":
+    "What really followed, less what the critic expected. Unbiased, but one lucky end moves every token.",
   "meaning.advantage.given": "Taken as it is: no formula stands behind it here.",
   "meaning.advantage.uniform": "Every kept token gets the same part of the score, whatever it did.",
   "meaning.advantage.last-k": "Only the last k kept tokens share the score.",
   "meaning.advantage.attention": "Each token gets the share of the score that its weight has among all weights.",
-  "meaning.advantage.reinforce-plus-plus": "What really followed, without a critic; whitening over the batch takes the place of a baseline.",
-  "meaning.advantage.grpo": "The answer against the other answers to the same prompt, in units of their spread. Every token of an answer gets the same.",
-  "meaning.advantage.dr-grpo": "The answer against the mean of its group, not divided by the spread: an easy or hopeless prompt is not blown up.",
+  "meaning.advantage.reinforce-plus-plus":
+    "What really followed, without a critic; whitening over the batch takes the place of a baseline.",
+  "meaning.advantage.grpo":
+    "The answer against the other answers to the same prompt, in units of their spread. Every token of an answer gets the same.",
+  "meaning.advantage.dr-grpo":
+    "The answer against the mean of its group, not divided by the spread: an easy or hopeless prompt is not blown up.",
   "meaning.advantage.rloo": "The answer against the mean of the others: its own score does not lower its own bar.",
-  "meaning.advantage.reinforce-baseline": "The answer against the mean of its group; whitening over the whole batch comes after.",
+  "meaning.advantage.reinforce-baseline":
+    "The answer against the mean of its group; whitening over the whole batch comes after.",
   "meaning.advantage.opo": "The answer against the group's mean score per token: long answers weigh more in the bar.",
-  "meaning.advantage.max-rl": "The answer against the mean of its group, in units of that mean: rare successes count most.",
+  "meaning.advantage.max-rl":
+    "The answer against the mean of its group, in units of that mean: rare successes count most.",
   "meaning.advantage.best-of-group": "Only the best answer learns, by its lead over the second.",
-  "meaning.return": "The critic's target: the advantage before whitening, plus the value. It belongs to the state, as the value does.",
+  "meaning.return":
+    "The critic's target: the advantage before whitening, plus the value. It belongs to the state, as the value does.",
   "meaning.discountedReturn": "The rewards from this state on, discounted. It equals the return only where λ = 1.",
-  "meaning.whitened": "The advantage with mean 0 and deviation 1 over the kept tokens, so that the step size does not depend on the scale of rewards.",
-  "meaning.logProb": "Log-probability under the policy being trained. At the first step it is the old one. Clear the cell to follow the old one again.",
+  "meaning.whitened":
+    "The advantage with mean 0 and deviation 1 over the kept tokens, so that the step size does not depend on the scale of rewards.",
+  "meaning.logProb":
+    "Log-probability under the policy being trained. At the first step it is the old one. Clear the cell to follow the old one again.",
   "meaning.ratio": "How much more likely the token has become. 1 at the first step.",
   "meaning.sequenceRatio": "One ratio for the whole sequence: the geometric mean of its tokens' ratios.",
-  "meaning.loss.ppo": "What this token adds to the loss, before the mean. The clip takes away the gain from moving too far.",
-  "meaning.loss.gspo": "As in PPO, but with one ratio for the whole sequence: its tokens are held back together or not at all.",
-  "meaning.loss.cispo": "The bounded ratio only weighs the token: even beyond the bound its log-probability still gets a gradient.",
+  "meaning.loss.ppo":
+    "What this token adds to the loss, before the mean. The clip takes away the gain from moving too far.",
+  "meaning.loss.gspo":
+    "As in PPO, but with one ratio for the whole sequence: its tokens are held back together or not at all.",
+  "meaning.loss.cispo":
+    "The bounded ratio only weighs the token: even beyond the bound its log-probability still gets a gradient.",
   "meaning.loss.surrogate": "The objective TRPO maximises, as a loss: nothing holds it back.",
   "meaning.loss.reinforce": "The plain policy gradient: no ratio, no clip.",
   "meaning.aggregate.token-mean": "Every kept token of the batch weighs the same; long answers have more say.",
   "meaning.aggregate.token-sum": "Nothing is divided: the loss grows with the batch.",
-  "meaning.aggregate.seq-mean-token-sum": "Every token weighs one part of the number of sequences; long answers have more say.",
-  "meaning.aggregate.seq-mean-token-mean": "Every sequence weighs the same, so a token of a long answer weighs less (GRPO's length bias).",
-  "meaning.aggregate.seq-mean-token-sum-norm": "Divided by the number of sequences and a constant length: a token's weight does not depend on how long its answer is (Dr. GRPO).",
-  "meaning.aggregate.token-sum-norm": "Divided by the constant length alone: the number of sequences was forgotten, so the step grows with the batch.",
+  "meaning.aggregate.seq-mean-token-sum":
+    "Every token weighs one part of the number of sequences; long answers have more say.",
+  "meaning.aggregate.seq-mean-token-mean":
+    "Every sequence weighs the same, so a token of a long answer weighs less (GRPO's length bias).",
+  "meaning.aggregate.seq-mean-token-sum-norm":
+    "Divided by the number of sequences and a constant length: a token's weight does not depend on how long its answer is (Dr. GRPO).",
+  "meaning.aggregate.token-sum-norm":
+    "Divided by the constant length alone: the number of sequences was forgotten, so the step grows with the batch.",
   "meaning.aggregate.prompt-mean": "Every prompt weighs the same, whatever the length of its answers.",
   "meaning.klTerm": "The price of this token's distance to the reference, as a part of the loss.",
   "meaning.klGradient": "Where the KL part of the loss pushes the log-probability.",
   "meaning.gradient": "Which way the log-probability is pushed: descent moves against this sign.",
   "meaning.probability": "The probability the old policy gave the token.",
   "meaning.entropy": "Self-information proxy −p·log p of the chosen token. Not the entropy of the whole distribution.",
-  "meaning.entropyWeight": "How much the token counts in the entropy budget: undecided tokens with large advantages count most.",
+  "meaning.entropyWeight":
+    "How much the token counts in the entropy budget: undecided tokens with large advantages count most.",
   "meaning.weightedEntropy": "The proxy weighted by w = p(1 − p)|A|: what this token takes from the entropy budget.",
   "explain.title": "Why {value}?",
   "explain.titleInput": "{value} is given",
@@ -204,7 +233,8 @@ export default {
   "explain.givenMask": "An input: Enter or Space changes it.",
   "explain.givenText": "Enter edits the text.",
   "explain.alignAction": "Belongs to token {number} itself, {token} (action-aligned, t = {number}, index {index}).",
-  "explain.alignState": "Belongs to the state before token {number}, {token} (state-aligned, t = {number}, index {index}).",
+  "explain.alignState":
+    "Belongs to the state before token {number}, {token} (state-aligned, t = {number}, index {index}).",
   "explain.alignEnd": "Belongs to the state after the last token.",
   "explain.alignSequence": "Belongs to sequence {number} as a whole.",
   "explain.scoreKept": "Only kept tokens are added up.",
@@ -213,7 +243,8 @@ export default {
   "explain.groupScores": "Scores in group {group}: {scores}.",
   "explain.alone.zero": "It is alone in its group: there is nothing to compare with, so it gets 0.",
   "explain.alone.raw": "It is alone in its group: this framework takes mean 0 and deviation 1, so it keeps its score.",
-  "explain.alone.undefined": "It is alone in its group: the deviation of one number is undefined, so this framework gets NaN.",
+  "explain.alone.undefined":
+    "It is alone in its group: the deviation of one number is undefined, so this framework gets NaN.",
   "explain.maskKept": "Dropped tokens are never read.",
   "explain.maskStep": "Dropped tokens are stepped over: “next” is the next kept token.",
   "explain.maskZero": "A dropped token is a step of reward 0 and value 0: what comes after it is discounted once more.",
@@ -263,7 +294,8 @@ export default {
   "refused.step.ratio": "Probability ratio",
   "refused.step.loss": "Loss",
   "refused.step.analysis": "Metrics",
-  "hint.droppedScore": "A score stands on a dropped token (sequence {sequence}, token {number}): no recursion reads it.",
+  "hint.droppedScore":
+    "A score stands on a dropped token (sequence {sequence}, token {number}): no recursion reads it.",
   "hint.tied": "All scores of group {group} are equal: nobody in it has an advantage.",
   "hint.freeKl": "β is 0: the KL has no effect.",
   "differ.title": "{profile} against {against}: {count} numbers differ",
@@ -326,11 +358,18 @@ export default {
   "compare.with": "with {what}",
   "compare.divisor": "divisor {divisor}",
   "compare.negated": "with the sign turned: the document maximises, a loss is minimised",
-  "compare.why.one-plus-one": "The document rounds to three digits at each step of the recursion; the third token is off by one in the last digit for that reason. Everything else agrees.",
-  "compare.why.terminal-credit": "The document left the values out: it took r + 0.95·A of the next token. The error of one step is r + γ·V(next) − V, so rising values are part of the credit, and the first token gets 0.607, not 0.27.",
-  "compare.why.credit-assignments": "Shared evenly, each token gets 1/6 = 0.1667: the document is right. Over the last three tokens it writes 0.34 for the last one, so that its rounded numbers add up to 1; exactly it is 0.3333 each. Its list for GAE repeats the numbers without values, one token too early; GAE gives 0.607 … 0.390. It names attention weights and Monte-Carlo without numbers; the weights here are ours.",
-  "compare.why.exact-indices": "δ₁ is −0.01 + 0.25 − 0.20 = 0.04; the document writes 0.075, hence its A₁. Its A₂ = 0.582 is not what its recursion gives (0.592901), nor does it fit the 0.540 it then uses for 0.95·A₂. The discounted returns were worked out with γ = 0.99, the advantages with γ = 1.",
-  "compare.why.whiten": "The document rounded the deviation to 0.13 before dividing. It is 0.151658 with divisor n − 1 (what verl uses) and 0.135647 with divisor n; neither gives its numbers.",
-  "compare.why.you-know-one-plus-one": "The document's advantages and returns are illustrations, not the result of its own formula: rewards this small and a final score of 1 leave about 1 − V at the end, 0.05, and more the earlier the token.",
-  "compare.why.you-know-surrogate": "With ratio 1 each term is the advantage itself, and the mean is 0.0733: the document is right. The reference policy plays no part here; it did its work in the reward.",
+  "compare.why.one-plus-one":
+    "The document rounds to three digits at each step of the recursion; the third token is off by one in the last digit for that reason. Everything else agrees.",
+  "compare.why.terminal-credit":
+    "The document left the values out: it took r + 0.95·A of the next token. The error of one step is r + γ·V(next) − V, so rising values are part of the credit, and the first token gets 0.607, not 0.27.",
+  "compare.why.credit-assignments":
+    "Shared evenly, each token gets 1/6 = 0.1667: the document is right. Over the last three tokens it writes 0.34 for the last one, so that its rounded numbers add up to 1; exactly it is 0.3333 each. Its list for GAE repeats the numbers without values, one token too early; GAE gives 0.607 … 0.390. It names attention weights and Monte-Carlo without numbers; the weights here are ours.",
+  "compare.why.exact-indices":
+    "δ₁ is −0.01 + 0.25 − 0.20 = 0.04; the document writes 0.075, hence its A₁. Its A₂ = 0.582 is not what its recursion gives (0.592901), nor does it fit the 0.540 it then uses for 0.95·A₂. The discounted returns were worked out with γ = 0.99, the advantages with γ = 1.",
+  "compare.why.whiten":
+    "The document rounded the deviation to 0.13 before dividing. It is 0.151658 with divisor n − 1 (what verl uses) and 0.135647 with divisor n; neither gives its numbers.",
+  "compare.why.you-know-one-plus-one":
+    "The document's advantages and returns are illustrations, not the result of its own formula: rewards this small and a final score of 1 leave about 1 − V at the end, 0.05, and more the earlier the token.",
+  "compare.why.you-know-surrogate":
+    "With ratio 1 each term is the advantage itself, and the mean is 0.0733: the document is right. The reference policy plays no part here; it did its work in the reward.",
 };

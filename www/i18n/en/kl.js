@@ -1,5 +1,6 @@
 export default {
-  "kl.lead": "k1, k2 and k3 estimate the same number from one sampled token. As a loss they push the policy in different directions. Every action is enumerated here, so the expected gradient is exact: compare the verdicts in the table, then choose a row to see why.",
+  "kl.lead":
+    "k1, k2 and k3 estimate the same number from one sampled token. As a loss they push the policy in different directions. Every action is enumerated here, so the expected gradient is exact: compare the verdicts in the table, then choose a row to see why.",
   "kl.preset": "Example",
   "kl.preset.own": "own numbers",
   "kl.preset.other-way": "k3 in the loss pulls the other way",
@@ -9,12 +10,18 @@ export default {
   "kl.preset.rare": "One rare token",
   "kl.preset.near": "Near the reference they agree",
   "kl.note.own": "Change any number: table, curves and samples follow.",
-  "kl.note.other-way": "The value of k3 is right on average, its gradient is not: as a loss it is the gradient of KL(ref‖π). It asks the policy to cover what the reference does, not to leave what the reference avoids.",
-  "kl.note.nothing": "The derivative of k1 by log π is 1, whatever the reference. Averaged over the policy's own samples that is exactly zero: a penalty that only adds noise.",
-  "kl.note.weighted": "Multiply k3 by π/π_old and differentiate both factors: the second term restores what the plain loss left out. With π = π_old the slope becomes d, the same as that of k2. The curves below have a ratio of 1.5.",
-  "kl.note.bound": "verl cuts k3 off at 10. The third action has k3 ≈ 206: it counts as 10, its gradient is gone, and the expectation is far too small. Set the bounds to “none” and compare.",
-  "kl.note.rare": "The policy has almost dropped an action that the reference likes. k3 explodes on it, and as a reward it points the wrong way, 33 times as far; k1 as a reward stays right. Draw again a few times and watch k3's mean.",
-  "kl.note.near": "For a small step all three agree to first order, k2 and k3 with far less noise than k1. The differences in the table grow with the distance to the reference.",
+  "kl.note.other-way":
+    "The value of k3 is right on average, its gradient is not: as a loss it is the gradient of KL(ref‖π). It asks the policy to cover what the reference does, not to leave what the reference avoids.",
+  "kl.note.nothing":
+    "The derivative of k1 by log π is 1, whatever the reference. Averaged over the policy's own samples that is exactly zero: a penalty that only adds noise.",
+  "kl.note.weighted":
+    "Multiply k3 by π/π_old and differentiate both factors: the second term restores what the plain loss left out. With π = π_old the slope becomes d, the same as that of k2. The curves below have a ratio of 1.5.",
+  "kl.note.bound":
+    "verl cuts k3 off at 10. The third action has k3 ≈ 206: it counts as 10, its gradient is gone, and the expectation is far too small. Set the bounds to “none” and compare.",
+  "kl.note.rare":
+    "The policy has almost dropped an action that the reference likes. k3 explodes on it, and as a reward it points the wrong way, 33 times as far; k1 as a reward stays right. Draw again a few times and watch k3's mean.",
+  "kl.note.near":
+    "For a small step all three agree to first order, k2 and k3 with far less noise than k1. The differences in the table grow with the distance to the reference.",
   "kl.bounds": "Bounds of the estimates",
   "kl.bounds.unbounded": "none (papers, TRL)",
   "kl.bounds.k3-only": "verl: k3 only",
@@ -35,7 +42,8 @@ export default {
   "kl.bad.ratio": "The ratio must be above 0 and at most 100. Still {old}.",
   "kl.bad.seed": "The seed is a whole number from 0 to 4294967295. Still {old}.",
   "kl.table": "What each estimate does on average",
-  "kl.table.note": "Enumerated, not sampled: each number is a sum over all actions, weighed by the policy. Gradients are those of a loss to be made smaller, with respect to the policy's logits; ratios are 1 (on-policy).",
+  "kl.table.note":
+    "Enumerated, not sampled: each number is a sum over all actions, weighed by the policy. Gradients are those of a loss to be made smaller, with respect to the policy's logits; ratios are 1 (on-policy).",
   "kl.table.label": "Table of expected values and gradients, scrolls sideways",
   "kl.col.estimate": "estimate",
   "kl.col.value": "E[value]",
@@ -70,30 +78,49 @@ export default {
   "kl.why.used": "Who uses it",
   "kl.why.bounds": "Bounds",
   "kl.why.threads": "Discussed in",
-  "kl.bounds.why": "verl 0.9.1 takes d of k3 between ±20 and k3 itself at most 10. OpenRLHF 0.11 keeps every estimate within ±10, k1 too. TRL 1.16 has no bounds. Beyond a bound the gradient is 0; a straight-through gradient knows none.",
-  "kl.means.truth.forward": "The sum over the whole vocabulary. It is large where the policy is likely and the reference is not, so its gradient takes probability away from there.",
-  "kl.means.truth.other": "Weighed by the reference instead: it is large where the reference is likely and the policy is not. Its gradient π − ref knows only the difference, not how likely the policy thinks the action.",
-  "kl.means.loss.k1": "The value is right on average. But the derivative of log π − log π_ref by log π is 1, the reference drops out, and the average of ∇log π over the policy's own samples is 0.",
-  "kl.means.loss.k2": "The value is biased, the gradient is exact: the KL's own gradient is the average of d·∇log π, and d is the derivative of d²/2.",
-  "kl.means.loss.k3": "The value is unbiased and never negative, which made it popular. Its derivative 1 − π_ref/π averages to π − π_ref: the gradient of KL(ref‖π), not of KL(π‖ref).",
-  "kl.means.loss.abs": "Every token pushes with the same strength, 1 or −1, however far it is from the reference. Neither KL has this gradient.",
-  "kl.means.loss.ratio-k3": "The weight π/π_old is 1 on-policy, but it has a derivative: it adds k3·∇log π. 1 − e^−d plus e^−d − 1 + d is d, so the expected gradient is exact, and off-policy the value stays right too.",
-  "kl.means.loss.score-k3": "As with the ratio, but the weight is always 1 in value: it adds the missing term k3·∇log π to the gradient only. Exact on-policy, not corrected off-policy.",
-  "kl.means.loss.ratio-k1": "The plain part averages to 0 as in k1; the weight's derivative adds d·∇log π, which is the whole gradient of the KL.",
-  "kl.means.loss.ratio-k2": "k2 was right already; the weight's derivative adds (d²/2)·∇log π on top of it, which does not average to 0.",
-  "kl.means.loss.straight-k1": "The value of k1 is reported, the gradient of k2 is followed: d·∇log π, the KL's own on average.",
-  "kl.means.loss.straight-k3": "The value of k3 is reported, unbiased and never negative; the gradient of k2 is followed. Both are right.",
+  "kl.bounds.why":
+    "verl 0.9.1 takes d of k3 between ±20 and k3 itself at most 10. OpenRLHF 0.11 keeps every estimate within ±10, k1 too. TRL 1.16 has no bounds. Beyond a bound the gradient is 0; a straight-through gradient knows none.",
+  "kl.means.truth.forward":
+    "The sum over the whole vocabulary. It is large where the policy is likely and the reference is not, so its gradient takes probability away from there.",
+  "kl.means.truth.other":
+    "Weighed by the reference instead: it is large where the reference is likely and the policy is not. Its gradient π − ref knows only the difference, not how likely the policy thinks the action.",
+  "kl.means.loss.k1":
+    "The value is right on average. But the derivative of log π − log π_ref by log π is 1, the reference drops out, and the average of ∇log π over the policy's own samples is 0.",
+  "kl.means.loss.k2":
+    "The value is biased, the gradient is exact: the KL's own gradient is the average of d·∇log π, and d is the derivative of d²/2.",
+  "kl.means.loss.k3":
+    "The value is unbiased and never negative, which made it popular. Its derivative 1 − π_ref/π averages to π − π_ref: the gradient of KL(ref‖π), not of KL(π‖ref).",
+  "kl.means.loss.abs":
+    "Every token pushes with the same strength, 1 or −1, however far it is from the reference. Neither KL has this gradient.",
+  "kl.means.loss.ratio-k3":
+    "The weight π/π_old is 1 on-policy, but it has a derivative: it adds k3·∇log π. 1 − e^−d plus e^−d − 1 + d is d, so the expected gradient is exact, and off-policy the value stays right too.",
+  "kl.means.loss.score-k3":
+    "As with the ratio, but the weight is always 1 in value: it adds the missing term k3·∇log π to the gradient only. Exact on-policy, not corrected off-policy.",
+  "kl.means.loss.ratio-k1":
+    "The plain part averages to 0 as in k1; the weight's derivative adds d·∇log π, which is the whole gradient of the KL.",
+  "kl.means.loss.ratio-k2":
+    "k2 was right already; the weight's derivative adds (d²/2)·∇log π on top of it, which does not average to 0.",
+  "kl.means.loss.straight-k1":
+    "The value of k1 is reported, the gradient of k2 is followed: d·∇log π, the KL's own on average.",
+  "kl.means.loss.straight-k3":
+    "The value of k3 is reported, unbiased and never negative; the gradient of k2 is followed. Both are right.",
   "kl.means.loss.straight-abs": "|d| is reported, which is biased; the gradient of k2 is followed, which is right.",
-  "kl.means.reward.k1": "As a reward the estimate is a number that multiplies ∇log π, and nothing else is differentiated. E[d·∇log π] is the gradient of the KL.",
-  "kl.means.reward.k2": "d² does not know on which side the policy is: an action that is too rare is punished like one that is too frequent.",
-  "kl.means.reward.k3": "k3 is largest on tokens the policy has made too rare. As a penalty in the reward it makes them rarer still: right in value, wrong in direction.",
+  "kl.means.reward.k1":
+    "As a reward the estimate is a number that multiplies ∇log π, and nothing else is differentiated. E[d·∇log π] is the gradient of the KL.",
+  "kl.means.reward.k2":
+    "d² does not know on which side the policy is: an action that is too rare is punished like one that is too frequent.",
+  "kl.means.reward.k3":
+    "k3 is largest on tokens the policy has made too rare. As a penalty in the reward it makes them rarer still: right in value, wrong in direction.",
   "kl.means.reward.abs": "Too rare and too frequent are punished alike, so rare actions become rarer still.",
-  "kl.used.truth": "ROLL offers the sum over the vocabulary (“full”); verl names it but does not have it. It needs all logits of both models.",
-  "kl.used.loss.k1": "Nobody on purpose. OpenRLHF and slime have k1 as their default estimate, which is fine in the reward: check where the KL goes before switching it to the loss.",
+  "kl.used.truth":
+    "ROLL offers the sum over the vocabulary (“full”); verl names it but does not have it. It needs all logits of both models.",
+  "kl.used.loss.k1":
+    "Nobody on purpose. OpenRLHF and slime have k1 as their default estimate, which is fine in the reward: check where the KL goes before switching it to the loss.",
   "kl.used.loss.k2": "verl “k2”/“mse”, OpenRLHF, slime, NeMo-RL, on request.",
   "kl.used.loss.k3": "verl's default for a KL loss (“low_var_kl”), NeMo-RL; TRL's GRPO until #6503.",
   "kl.used.loss.abs": "verl “abs”.",
-  "kl.used.loss.ratio-k3": "TRL “use_bias_correction_kl”, the default since #6503; slime “use_unbiased_kl”; DeepSeek-V3.2 describes it.",
+  "kl.used.loss.ratio-k3":
+    "TRL “use_bias_correction_kl”, the default since #6503; slime “use_unbiased_kl”; DeepSeek-V3.2 describes it.",
   "kl.used.loss.score-k3": "NeMo-RL without “use_on_policy_kl_approximation”.",
   "kl.used.loss.ratio-k1": "The library lets any estimate be weighed; no framework defaults to this one.",
   "kl.used.loss.ratio-k2": "The library lets any estimate be weighed; no framework defaults to this one.",
@@ -103,7 +130,8 @@ export default {
   "kl.used.reward.k3": "TRL's PPO offers it beside k1; on request in verl, OpenRLHF, slime.",
   "kl.used.reward.abs": "On request in verl.",
   "kl.curves": "Value and slope over the log-ratio d",
-  "kl.curves.note": "Dashed lines mark the actions above. A positive d: the policy likes the token more than the reference. On-policy (ratio 1) the slope of ρ·k3 lies exactly on that of k2.",
+  "kl.curves.note":
+    "Dashed lines mark the actions above. A positive d: the policy likes the token more than the reference. On-policy (ratio 1) the slope of ρ·k3 lies exactly on that of k2.",
   "kl.curves.ratio": "ratio π/π_old of the weighted one",
   "kl.curves.values": "Value of each estimate over d.",
   "kl.curves.slopes": "Derivative of each estimate by log π, over d.",
@@ -112,7 +140,8 @@ export default {
   "kl.axis.slope": "∂/∂log π",
   "kl.curve.k2slope": "k2, and all “+”",
   "kl.samples": "What a batch sees: samples from the policy",
-  "kl.samples.note": "The same tokens for all four; the same seed gives the same tokens. The lines are the true KL and the mean of the samples.",
+  "kl.samples.note":
+    "The same tokens for all four; the same seed gives the same tokens. The lines are the true KL and the mean of the samples.",
   "kl.samples.count": "samples",
   "kl.samples.together": "each entry is",
   "kl.samples.together.1": "one token",

@@ -1,6 +1,8 @@
 export default {
-  "logits.lead": "A model gives every entry of the vocabulary a logit; soft-max makes probabilities of them. The entropy H is a property of the whole row. Where only the sampled token is at hand, −log p estimates it without bias, while −p·log p does not: choose its name and move the temperature.",
-  "logits.keys": "Logits, tokens and temperature can be edited; −∞ masks an entry out. Choose a number by its name to see where it comes from.",
+  "logits.lead":
+    "A model gives every entry of the vocabulary a logit; soft-max makes probabilities of them. The entropy H is a property of the whole row. Where only the sampled token is at hand, −log p estimates it without bias, while −p·log p does not: choose its name and move the temperature.",
+  "logits.keys":
+    "Logits, tokens and temperature can be edited; −∞ masks an entry out. Choose a number by its name to see where it comes from.",
   "logits.preset.six": "1+1=, six entries",
   "logits.preset.uniform": "Uniform over 8",
   "logits.preset.one-hot": "All but certain",
@@ -43,22 +45,32 @@ export default {
   "logits.formula": "Formula",
   "logits.digits": "all digits",
   "logits.ofToken": "a is the sampled token {token}; V = {vocabulary} entries, {support} of them not masked out.",
-  "logits.meaning.entropy": "How undecided the policy is, in nats: 0 when one entry has everything, ln V when all are equally likely. It needs all logits, not only that of the sampled token.",
-  "logits.meaning.logProb": "What training moves. The normaliser log Σ e to the z/τ is over the whole vocabulary, after division by the temperature.",
-  "logits.meaning.surprise": "How surprising the sampled token is. Averaged over samples it is the entropy: an unbiased estimate from one token.",
-  "logits.meaning.proxy": "Not an entropy: it is one term of the sum that H is. The seeds call it so and BNTO logs it. Averaged over samples it is Σ p²·(−log p), far below H for a large vocabulary, and it rises while the policy sharpens, until p reaches 1/e.",
-  "logits.meaning.squares": "The chance that two draws agree. The optimal token baseline reads it as a measure of how large a token's gradient can be.",
-  "logits.meaning.choices": "The number of equally likely entries that would have the same entropy: the perplexity of this row.",
-  "logits.meaning.gradLogProb": "Raising the sampled token's own logit helps, raising any other hurts by its probability; all of them add up to 0. A certain token has nothing left to gain.",
-  "logits.meaning.gradEntropy": "Raising the logit of an entry that is more likely than e to the −H lowers the entropy, raising that of a less likely one lifts it. All of them add up to 0.",
+  "logits.meaning.entropy":
+    "How undecided the policy is, in nats: 0 when one entry has everything, ln V when all are equally likely. It needs all logits, not only that of the sampled token.",
+  "logits.meaning.logProb":
+    "What training moves. The normaliser log Σ e to the z/τ is over the whole vocabulary, after division by the temperature.",
+  "logits.meaning.surprise":
+    "How surprising the sampled token is. Averaged over samples it is the entropy: an unbiased estimate from one token.",
+  "logits.meaning.proxy":
+    "Not an entropy: it is one term of the sum that H is. The seeds call it so and BNTO logs it. Averaged over samples it is Σ p²·(−log p), far below H for a large vocabulary, and it rises while the policy sharpens, until p reaches 1/e.",
+  "logits.meaning.squares":
+    "The chance that two draws agree. The optimal token baseline reads it as a measure of how large a token's gradient can be.",
+  "logits.meaning.choices":
+    "The number of equally likely entries that would have the same entropy: the perplexity of this row.",
+  "logits.meaning.gradLogProb":
+    "Raising the sampled token's own logit helps, raising any other hurts by its probability; all of them add up to 0. A certain token has nothing left to gain.",
+  "logits.meaning.gradEntropy":
+    "Raising the logit of an entry that is more likely than e to the −H lowers the entropy, raising that of a less likely one lifts it. All of them add up to 0.",
   "logits.note.proxy": "Here the proxy says {term} and is {average} on average; the entropy is {entropy}.",
   "logits.note.surprise": "On average over the distribution it is {average}; the entropy is {entropy}.",
-  "logits.note.masked": "Entries with logit −∞ have p = 0 and add 0 to every sum: H = {entropy}. Code that multiplies p and z without care computes 0·(−∞) there and gets {careless}.",
+  "logits.note.masked":
+    "Entries with logit −∞ have p = 0 and add 0 to every sum: H = {entropy}. Code that multiplies p and z without care computes 0·(−∞) there and gets {careless}.",
   "logits.note.nan": "There is no distribution: a logit is NaN or +∞, or every entry is masked out.",
   "logits.thread.7221": "entropy_from_logits gives NaN for entries of probability 0.",
   "logits.thread.2259": "the same in a vocabulary spread over several devices.",
   "logits.pictures": "What happens when the policy sharpens",
-  "logits.pictures.note": "Left: the row above at every temperature; the line τ can be moved. Right: one entry takes probability from all others, which stay equal. H falls all the way; the proxy of that entry rises until p = 1/e.",
+  "logits.pictures.note":
+    "Left: the row above at every temperature; the line τ can be moved. Right: one entry takes probability from all others, which stay equal. H falls all the way; the proxy of that entry rises until p = 1/e.",
   "logits.plot.temperature": "Over the temperature",
   "logits.plot.sharpness": "From undecided to certain",
   "logits.plot.tau": "temperature τ",

@@ -25,8 +25,10 @@ export default {
   "share.comma": ", ",
   "share.unknownPage": "a page that does not exist",
   "share.dismiss": "Close",
-  "share.problem.broken": "This link is damaged: letters were lost or changed on the way. The page shows its example instead; the sender's link may still be whole.",
-  "share.problem.version": "This link comes from a newer version of the page than this one. The page shows its example instead; reloading may bring the new version.",
+  "share.problem.broken":
+    "This link is damaged: letters were lost or changed on the way. The page shows its example instead; the sender's link may still be whole.",
+  "share.problem.version":
+    "This link comes from a newer version of the page than this one. The page shows its example instead; reloading may bring the new version.",
   "share.problem.large": "This link or file holds more than the page can take. The page shows its example instead.",
   "share.problem.partly": "Not everything in the link could be read. Shown as they open: {pages}.",
   "share.problem.draw": "That could not be shown, so what stood before is back: {pages}.",

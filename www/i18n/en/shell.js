@@ -1,10 +1,12 @@
 export default {
   "page.title": "tokenwise playground",
   "page.playground": "playground",
-  "page.foot": "The formulas here are computed in the browser by the tokenwise library ({build} build); nothing is sent anywhere.",
+  "page.foot":
+    "The formulas here are computed in the browser by the tokenwise library ({build} build); nothing is sent anywhere.",
   "page.build.simd": "128-bit vector",
   "page.build.plain": "plain",
-  "page.failed": "The library could not be loaded, so there are no numbers to show. A current browser with WebAssembly is needed, and the page must be served over HTTP. Reason: {reason}",
+  "page.failed":
+    "The library could not be loaded, so there are no numbers to show. A current browser with WebAssembly is needed, and the page must be served over HTTP. Reason: {reason}",
   "page.skip": "To the content",
   "tool.undo": "Undo",
   "tool.redo": "Redo",

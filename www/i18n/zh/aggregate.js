@@ -1,5 +1,6 @@
 export default {
-  "aggregate.lead": "每个 token 都有损失，训练只用一个数。怎么加起来，决定每个 token 有多大分量：先比较长回答和短回答的柱子，再把这一步拆成微批次，看哪个损失不变。",
+  "aggregate.lead":
+    "每个 token 都有损失，训练只用一个数。怎么加起来，决定每个 token 有多大分量：先比较长回答和短回答的柱子，再把这一步拆成微批次，看哪个损失不变。",
   "aggregate.keys": "带框的数字可以改：方向键移动，Enter 编辑，空格切换有效 / 屏蔽。点模式的名字来选它。",
   "aggregate.preset.verl-593": "五个 2，一个 10（verl#593）",
   "aggregate.preset.long-wrong": "一个很长的错误回答，三个短的正确回答",
@@ -34,13 +35,18 @@ export default {
   "aggregate.mode.sum-norm-without-mean": "seq-mean-token-sum-norm（2026-01 以前）",
   "aggregate.mode.token-sum": "token-sum",
   "aggregate.mode.prompt-mean": "prompt-mean",
-  "aggregate.meaning.token-mean": "每个有效 token 权重相同，回答按长度占比。DAPO 选它，是为了不让长回答被压低；很长的错误回答也就完整地计入。",
-  "aggregate.meaning.seq-mean-token-mean": "每个回答权重相同，所以长回答里的单个 token 比短回答里的轻。很长的错误回答，平均到每个 token 的惩罚更小：这就是 Dr. GRPO 指出的长度偏差。",
+  "aggregate.meaning.token-mean":
+    "每个有效 token 权重相同，回答按长度占比。DAPO 选它，是为了不让长回答被压低；很长的错误回答也就完整地计入。",
+  "aggregate.meaning.seq-mean-token-mean":
+    "每个回答权重相同，所以长回答里的单个 token 比短回答里的轻。很长的错误回答，平均到每个 token 的惩罚更小：这就是 Dr. GRPO 指出的长度偏差。",
   "aggregate.meaning.seq-mean-token-sum": "回答内求和，回答间求平均：每个 token 权重相同，损失随回答变长而变大。",
-  "aggregate.meaning.seq-mean-token-sum-norm": "同样是求和，但除以固定长度 F，而不是回答自己的长度：没有长度偏差，损失的大小也不随批次变化。F 在整个训练中必须保持不变。",
-  "aggregate.meaning.sum-norm-without-mean": "verl 的 seq-mean-token-sum-norm 在 2026 年 1 月以前的做法：总和除以 F，没有对回答求平均。同一批数据上是 TRL dr_grpo 的 |S| 倍。",
+  "aggregate.meaning.seq-mean-token-sum-norm":
+    "同样是求和，但除以固定长度 F，而不是回答自己的长度：没有长度偏差，损失的大小也不随批次变化。F 在整个训练中必须保持不变。",
+  "aggregate.meaning.sum-norm-without-mean":
+    "verl 的 seq-mean-token-sum-norm 在 2026 年 1 月以前的做法：总和除以 F，没有对回答求平均。同一批数据上是 TRL dr_grpo 的 |S| 倍。",
   "aggregate.meaning.token-sum": "完全不除：批次翻倍，步长也翻倍。尺度要靠优化器或优势来控制。",
-  "aggregate.meaning.prompt-mean": "先在每个提示的所有回答内对 token 求平均，再对提示求平均：不管回答多长，每个提示权重相同。这是按组理解的 DAPO 公式。",
+  "aggregate.meaning.prompt-mean":
+    "先在每个提示的所有回答内对 token 求平均，再对提示求平均：不管回答多长，每个提示权重相同。这是按组理解的 DAPO 公式。",
   "aggregate.strip": "{mode} 下每个 token 的权重：{weights}",
   "aggregate.bias.nothing": "没有有效的 token。",
   "aggregate.bias.same": "所有回答一样长，看不出偏差。",
@@ -49,7 +55,8 @@ export default {
   "aggregate.why": "为什么是 {value}？{mode}",
   "aggregate.formula": "公式",
   "aggregate.digits": "全部数位",
-  "aggregate.counts": "N = {tokens} 个有效 token，|S| = {sequences} 个回答，P = {prompts} 个提示，F = {scale}。屏蔽的位置不会被读取。",
+  "aggregate.counts":
+    "N = {tokens} 个有效 token，|S| = {sequences} 个回答，P = {prompts} 个提示，F = {scale}。屏蔽的位置不会被读取。",
   "aggregate.perAnswer": "每个回答的权重",
   "aggregate.column.answer": "回答",
   "aggregate.column.answers": "回答",
@@ -62,7 +69,8 @@ export default {
   "aggregate.thread.593": "第一个例子的批次：哪种模式是 GRPO，哪种是 DAPO？",
   "aggregate.thread.3741": "Dr. GRPO 少了对回答求平均：损失和梯度放大了批次大小那么多倍。",
   "aggregate.split": "把一步拆成微批次",
-  "aggregate.split.note": "显存往往放不下完整的一步，每一部分只知道自己的 token。对局部平均再求平均，会让每一部分分量相同，哪怕它只有几个 token；改为除以整步的计数，无论怎么拆，各部分加起来都等于整批的损失。",
+  "aggregate.split.note":
+    "显存往往放不下完整的一步，每一部分只知道自己的 token。对局部平均再求平均，会让每一部分分量相同，哪怕它只有几个 token；改为除以整步的计数，无论怎么拆，各部分加起来都等于整批的损失。",
   "aggregate.split.table": "这一步的各个部分",
   "aggregate.micro": "每个 rank 的微批次数",
   "aggregate.ranks": "数据并行 rank 数",

@@ -1,6 +1,8 @@
 export default {
-  "page.lead": "一个回答有若干 token，末尾有一个得分：功劳该怎样分到每个 token？带框的数字都可以改，受它影响的数字会立刻跟着变。",
-  "page.keys": "方向键移动，Enter 编辑，Esc 还原，空格切换 token 的角色，Insert 添加 token，在 token 上按 Delete 删除。",
+  "page.lead":
+    "一个回答有若干 token，末尾有一个得分：功劳该怎样分到每个 token？带框的数字都可以改，受它影响的数字会立刻跟着变。",
+  "page.keys":
+    "方向键移动，Enter 编辑，Esc 还原，空格切换 token 的角色，Insert 添加 token，在 token 上按 Delete 删除。",
   "preset.label": "例子",
   "preset.examples": "算例",
   "preset.traps": "陷阱",
@@ -14,10 +16,12 @@ export default {
   "preset.you-know-surrogate": "代理目标",
   "preset.note.one-plus-one": "文档只给出每个 token 的 KL，没有给对数概率；这里借用“你知道 1+1=2 吗？”一例的对数概率。",
   "preset.note.terminal-credit": "价值相同，每个 token 的 KL 都是 0.1：看最后一个 token 的奖励怎样传到第一个。",
-  "preset.note.credit-assignments": "同一个得分，可以平均分、只给最后 k 个 token、按注意力权重分、按实际后果（蒙特卡洛）分，或按 GAE 分：在“优势”里切换。",
+  "preset.note.credit-assignments":
+    "同一个得分，可以平均分、只给最后 k 个 token、按注意力权重分、按实际后果（蒙特卡洛）分，或按 GAE 分：在“优势”里切换。",
   "preset.note.exact-indices": "换了一组 KL。文档写了六个位置却只列出五个 token，这里补全为六个。",
   "preset.note.whiten": "直接给出五个优势，再消去它们的尺度。回报在白化之前计算。",
-  "preset.note.you-know-one-plus-one": "这里的 KL 由两组对数概率算出。文档说有五个回答 token 和一个结束符，但没写怎样切分；此处的切分是补上的。",
+  "preset.note.you-know-one-plus-one":
+    "这里的 KL 由两组对数概率算出。文档说有五个回答 token 和一个结束符，但没写怎样切分；此处的切分是补上的。",
   "preset.note.you-know-surrogate": "直接采用文档给出的优势，比率为 1：这就是 TRPO 要最大化的目标。",
   "profile.paper": "论文",
   "profile.verl-0.9.1": "verl 0.9.1",
@@ -151,14 +155,16 @@ export default {
   "meaning.value": "在选出这个 token 之前，critic 对从这里到结束的累积奖励的期望。",
   "meaning.valueEnd": "最后一个 token 之后的价值：回答已结束则为 0，被截断则为 critic 的估计。",
   "meaning.delta": "一步的意外：奖励加上新的期望，对比旧的期望。",
-  "meaning.advantage.gae": "这个 token 比 critic 预期的好多少。大于 0 就提高它的概率。信用从末尾往回传，每步保留 γλ 倍。",
+  "meaning.advantage.gae":
+    "这个 token 比 critic 预期的好多少。大于 0 就提高它的概率。信用从末尾往回传，每步保留 γλ 倍。",
   "meaning.advantage.monte-carlo": "实际发生的减去 critic 预期的。无偏，但一次走运的结尾会牵动所有 token。",
   "meaning.advantage.given": "直接采用给定的数，这里没有公式。",
   "meaning.advantage.uniform": "不管做了什么，每个有效 token 分到同样一份得分。",
   "meaning.advantage.last-k": "只有最后 k 个有效 token 平分得分。",
   "meaning.advantage.attention": "每个 token 按自己的权重在全部权重中的占比分得分。",
   "meaning.advantage.reinforce-plus-plus": "实际发生的累积奖励，不用 critic；整个批次上的白化起到基线的作用。",
-  "meaning.advantage.grpo": "这个回答与同一提示的其他回答相比，以它们的标准差为单位。同一回答的每个 token 得到相同的数。",
+  "meaning.advantage.grpo":
+    "这个回答与同一提示的其他回答相比，以它们的标准差为单位。同一回答的每个 token 得到相同的数。",
   "meaning.advantage.dr-grpo": "这个回答与组内均值相比，不除以标准差：太容易或太难的提示不会被放大。",
   "meaning.advantage.rloo": "这个回答与其他回答的均值相比：自己的得分不会拉高自己的门槛。",
   "meaning.advantage.reinforce-baseline": "这个回答与组内均值相比；之后在整个批次上白化。",
@@ -180,7 +186,8 @@ export default {
   "meaning.aggregate.token-sum": "什么也不除：损失随批次变大。",
   "meaning.aggregate.seq-mean-token-sum": "每个 token 的权重都是序列数分之一；长回答的发言权更大。",
   "meaning.aggregate.seq-mean-token-mean": "每个序列权重相同，所以长回答里的 token 权重更小（GRPO 的长度偏差）。",
-  "meaning.aggregate.seq-mean-token-sum-norm": "除以序列数和一个固定长度：token 的权重与它所在回答的长短无关（Dr. GRPO）。",
+  "meaning.aggregate.seq-mean-token-sum-norm":
+    "除以序列数和一个固定长度：token 的权重与它所在回答的长短无关（Dr. GRPO）。",
   "meaning.aggregate.token-sum-norm": "只除以固定长度：漏除了序列数，步长随批次变大。",
   "meaning.aggregate.prompt-mean": "每个提示权重相同，与回答长短无关。",
   "meaning.klTerm": "这个 token 偏离参考策略的代价，作为损失的一部分。",
@@ -327,10 +334,16 @@ export default {
   "compare.divisor": "除数 {divisor}",
   "compare.negated": "符号相反：文档求最大，损失求最小",
   "compare.why.one-plus-one": "文档在递推的每一步都舍入到三位小数，所以第三个 token 的末位差 1。其余都一致。",
-  "compare.why.terminal-credit": "文档在递推里漏掉了价值：它算的是 r + 0.95·A（下一个）。一步的误差应为 r + γ·V（下一个）− V，价值的上升也是信用的一部分，所以第一个 token 得到 0.607，而不是 0.27。",
-  "compare.why.credit-assignments": "平均分时每个 token 得 1/6 = 0.1667：文档是对的。只给最后三个 token 时，文档把最后一个写成 0.34，好让舍入后的数加起来等于 1；精确值都是 0.3333。它列出的 GAE 仍是漏掉价值的那组数，而且错开了一个 token；GAE 的结果是 0.607 …… 0.390。注意力权重和蒙特卡洛文档没有给数字，这里的权重是补上的。",
-  "compare.why.exact-indices": "δ₁ = −0.01 + 0.25 − 0.20 = 0.04；文档写成 0.075，A₁ 因此也错。它的 A₂ = 0.582 不是递推的结果（应为 0.592901），也对不上它接着使用的 0.95·A₂ = 0.540。另外折扣回报用的是 γ = 0.99，优势用的是 γ = 1。",
-  "compare.why.whiten": "文档先把标准差舍入到 0.13 再去除。除数取 n − 1（verl 的做法）时标准差是 0.151658，取 n 时是 0.135647，两者都得不到文档的数字。",
-  "compare.why.you-know-one-plus-one": "文档的优势和回报只是示意，不是按它自己的公式算出来的：奖励这么小、末尾得分为 1 时，最后一步的优势约为 1 − V = 0.05，越靠前越大。",
-  "compare.why.you-know-surrogate": "比率为 1 时，每一项就是优势本身，平均为 0.0733：文档是对的。参考策略不在这个公式里，它在计算奖励时已经用完了。",
+  "compare.why.terminal-credit":
+    "文档在递推里漏掉了价值：它算的是 r + 0.95·A（下一个）。一步的误差应为 r + γ·V（下一个）− V，价值的上升也是信用的一部分，所以第一个 token 得到 0.607，而不是 0.27。",
+  "compare.why.credit-assignments":
+    "平均分时每个 token 得 1/6 = 0.1667：文档是对的。只给最后三个 token 时，文档把最后一个写成 0.34，好让舍入后的数加起来等于 1；精确值都是 0.3333。它列出的 GAE 仍是漏掉价值的那组数，而且错开了一个 token；GAE 的结果是 0.607 …… 0.390。注意力权重和蒙特卡洛文档没有给数字，这里的权重是补上的。",
+  "compare.why.exact-indices":
+    "δ₁ = −0.01 + 0.25 − 0.20 = 0.04；文档写成 0.075，A₁ 因此也错。它的 A₂ = 0.582 不是递推的结果（应为 0.592901），也对不上它接着使用的 0.95·A₂ = 0.540。另外折扣回报用的是 γ = 0.99，优势用的是 γ = 1。",
+  "compare.why.whiten":
+    "文档先把标准差舍入到 0.13 再去除。除数取 n − 1（verl 的做法）时标准差是 0.151658，取 n 时是 0.135647，两者都得不到文档的数字。",
+  "compare.why.you-know-one-plus-one":
+    "文档的优势和回报只是示意，不是按它自己的公式算出来的：奖励这么小、末尾得分为 1 时，最后一步的优势约为 1 − V = 0.05，越靠前越大。",
+  "compare.why.you-know-surrogate":
+    "比率为 1 时，每一项就是优势本身，平均为 0.0733：文档是对的。参考策略不在这个公式里，它在计算奖励时已经用完了。",
 };

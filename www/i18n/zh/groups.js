@@ -1,5 +1,6 @@
 export default {
-  "groups.lead": "同一个提示采样几个回答，各有一个得分：一个样本比同组其他样本好多少？二十种估计用的是同一组得分。先看前三行：公式相同，只有 ε 不同；再换成“几乎并列”的一组。",
+  "groups.lead":
+    "同一个提示采样几个回答，各有一个得分：一个样本比同组其他样本好多少？二十种估计用的是同一组得分。先看前三行：公式相同，只有 ε 不同；再换成“几乎并列”的一组。",
   "groups.keys": "得分和长度可以改；选中任何数字都会看到它的来历。方向键移动，Enter 编辑。",
   "groups.preset.winner": "一个胜者：1、0、0、0",
   "groups.preset.near-tied": "几乎并列：.5、.5、.5、.5001",
@@ -35,7 +36,8 @@ export default {
   "groups.row.total": "合计得分",
   "groups.input.score": "任务对整个回答给的分。按 Enter 编辑。",
   "groups.input.format": "第二个来源给的分，例如格式分。除 GDPO 两行外，所有估计读的都是两者之和。",
-  "groups.input.length": "回答有多少 token。凡是按 token 而不是按样本求平均的地方都受它影响：OPO、REINFORCE++、GDPO 和 token 基线。",
+  "groups.input.length":
+    "回答有多少 token。凡是按 token 而不是按样本求平均的地方都受它影响：OPO、REINFORCE++、GDPO 和 token 基线。",
   "groups.input.total": "得分加上加权的第二来源：各种估计读的就是它。",
   "groups.name.grpo-verl": "GRPO（verl）",
   "groups.name.grpo-trl": "GRPO（TRL）",
@@ -57,9 +59,12 @@ export default {
   "groups.name.decoupled": "GDPO，白化之前",
   "groups.name.gdpo": "GDPO",
   "groups.name.token-baseline": "token 基线的平均",
-  "groups.meaning.grpo-verl": "离组内均值有多远，以组内标准差（除以 n − 1）为单位。ε 只是防止除以 0。得分差别极小的组，也会被放大到和差别很大的组一样。",
-  "groups.meaning.grpo-trl": "公式相同，但 ε = 1e-4，是 verl 的一百倍。得分是 0 和 1 时没有区别；得分很接近时，ε 会把优势压小。",
-  "groups.meaning.grpo-openrlhf": "公式相同，但 ε = 1e-9：哪怕相差百万分之一也会被放大到满幅。OpenRLHF 之后再裁剪到 ±10。",
+  "groups.meaning.grpo-verl":
+    "离组内均值有多远，以组内标准差（除以 n − 1）为单位。ε 只是防止除以 0。得分差别极小的组，也会被放大到和差别很大的组一样。",
+  "groups.meaning.grpo-trl":
+    "公式相同，但 ε = 1e-4，是 verl 的一百倍。得分是 0 和 1 时没有区别；得分很接近时，ε 会把优势压小。",
+  "groups.meaning.grpo-openrlhf":
+    "公式相同，但 ε = 1e-9：哪怕相差百万分之一也会被放大到满幅。OpenRLHF 之后再裁剪到 ±10。",
   "groups.meaning.grpo-population": "标准差除以 n 而不是 n − 1（NumPy 的默认做法）：优势放大 √(n / (n − 1)) 倍。",
   "groups.meaning.grpo-batch": "减去组内均值，但除以整个批次原始得分的标准差：容易和困难的提示保留各自的幅度。",
   "groups.meaning.areal": "组内均值和标准差，ε = 1e-5。AReaL 里两者都可以按组、按批次取，或不取。",
@@ -68,15 +73,19 @@ export default {
   "groups.meaning.rloo": "与其他样本的均值相比：无偏的基线。等于 Dr. GRPO 的 n / (n − 1) 倍。",
   "groups.meaning.max-rl": "以平均得分为单位：得分是 0 和 1 时，罕见的成功分量最大。",
   "groups.meaning.gpg": "离均值的距离乘以 α = 样本数 / 得分不为 0 的样本数（整个批次），用来弥补没有信息的组。",
-  "groups.meaning.opo": "基线是按 token 而不是按样本平均的得分：长回答梯度更大时，它的方差最小。长度相同时就是 Dr. GRPO。",
+  "groups.meaning.opo":
+    "基线是按 token 而不是按样本平均的得分：长回答梯度更大时，它的方差最小。长度相同时就是 Dr. GRPO。",
   "groups.meaning.pass-k": "只有组内最好的样本计入，大小是它领先第二名多少：用于训练 pass@k。并列第一时全部为 0。",
   "groups.meaning.remax": "与同一提示的贪心回答的得分相比。每个提示要多生成一个回答，但不需要同组样本。",
   "groups.meaning.flash": "与整个批次的均值相比：没有组，也不除标准差。困难的提示于是看起来像是回答差。",
-  "groups.meaning.rf-baseline": "离组内均值的距离铺到每个 token 上，再对批次里所有 token 白化：长回答在均值和标准差里占得更多。",
+  "groups.meaning.rf-baseline":
+    "离组内均值的距离铺到每个 token 上，再对批次里所有 token 白化：长回答在均值和标准差里占得更多。",
   "groups.meaning.rf": "每个 token 的回报，对批次里所有 token 白化。没有组：容易的提示会抬高它的所有样本。",
-  "groups.meaning.decoupled": "每个奖励来源先在组内各自比较，再按权重相加：小幅度的来源不会被大幅度的淹没。只有一个来源时就是 GRPO（TRL）。",
+  "groups.meaning.decoupled":
+    "每个奖励来源先在组内各自比较，再按权重相加：小幅度的来源不会被大幅度的淹没。只有一个来源时就是 GRPO（TRL）。",
   "groups.meaning.gdpo": "各来源比较之后的和，铺到 token 上，再对整个批次白化。",
-  "groups.meaning.token-baseline": "每一列 token 有自己的基线：走到那里还没结束的回答的回报。这里显示一个回答所有 token 的平均，并设所有 token 同样不确定；最长回答的尾部没有基线。",
+  "groups.meaning.token-baseline":
+    "每一列 token 有自己的基线：走到那里还没结束的回答的回报。这里显示一个回答所有 token 的平均，并设所有 token 同样不确定；最长回答的尾部没有基线。",
   "groups.why": "为什么是 {value}？{name}",
   "groups.where": "提示 {prompt}，样本 {sample}。这样计算的有：{peers}。",
   "groups.place": "提示 {prompt}，样本 {sample}。",
@@ -88,7 +97,8 @@ export default {
   "groups.tied": "标准差 {sample} 与 ε = {epsilon} 相差无几：仅 ε 就拿走了优势的 {share}%。",
   "groups.single": "只有一个样本的组没有比较对象；各框架的做法不一致。",
   "groups.single.zero": "这里给 0：没有比较，就没有信号。",
-  "groups.single.raw": "这里给原始得分，相当于均值取 0：verl 的做法（GRPO 还要除以 1 + ε）。得分为正就总被推高。TRL 给 0，OpenRLHF 给 NaN。",
+  "groups.single.raw":
+    "这里给原始得分，相当于均值取 0：verl 的做法（GRPO 还要除以 1 + ε）。得分为正就总被推高。TRL 给 0，OpenRLHF 给 NaN。",
   "groups.single.undefined": "这里给 NaN，即一个数的样本标准差：它会传到损失里。",
   "groups.single.refused": "这里函数库拒绝计算：没有第二名。",
   "groups.single.own": "这种估计不与同组样本比较，所以没有特殊情况。",
@@ -103,7 +113,8 @@ export default {
   "groups.off.single": "现在并不为 0：只有一个样本的组在这里没有比较。",
   "groups.free": "所以这个和只供参考。",
   "groups.sumNote": "✓ 组内优势之和如应有的那样为 0；✗ 不为 0。没有符号：本来就不必为 0。",
-  "groups.inputsNote": "ReMax 读取贪心得分；OPO、REINFORCE++、GDPO 和 token 基线读取长度；按 token 计算的估计，这里显示该回答所有 token 共有的那个数。",
+  "groups.inputsNote":
+    "ReMax 读取贪心得分；OPO、REINFORCE++、GDPO 和 token 基线读取长度；按 token 计算的估计，这里显示该回答所有 token 共有的那个数。",
   "groups.plot.aria": "几种估计给出的各样本优势。",
   "groups.plot.sample": "样本",
   "groups.plot.advantage": "优势",

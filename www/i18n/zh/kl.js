@@ -1,5 +1,6 @@
 export default {
-  "kl.lead": "k1、k2、k3 都用一个采样 token 估计同一个数。作为损失，它们却把策略推向不同的方向。这里逐一枚举所有动作，期望梯度是精确值：先看表中的结论，再点一行看原因。",
+  "kl.lead":
+    "k1、k2、k3 都用一个采样 token 估计同一个数。作为损失，它们却把策略推向不同的方向。这里逐一枚举所有动作，期望梯度是精确值：先看表中的结论，再点一行看原因。",
   "kl.preset": "例子",
   "kl.preset.own": "自己的数字",
   "kl.preset.other-way": "k3 放进损失，拉向另一个 KL",
@@ -9,11 +10,15 @@ export default {
   "kl.preset.rare": "一个罕见 token",
   "kl.preset.near": "离参考很近时几乎一致",
   "kl.note.own": "改动任意数字，表格、曲线和采样都会跟着变。",
-  "kl.note.other-way": "k3 的值平均起来是对的，梯度却不对：作为损失，它的期望梯度属于 KL(ref‖π)。它要求策略覆盖参考策略会做的事，而不是远离参考策略不做的事。",
+  "kl.note.other-way":
+    "k3 的值平均起来是对的，梯度却不对：作为损失，它的期望梯度属于 KL(ref‖π)。它要求策略覆盖参考策略会做的事，而不是远离参考策略不做的事。",
   "kl.note.nothing": "k1 对 log π 的导数恒为 1，与参考策略无关。在策略自己的样本上取平均恰好是零：这个惩罚只添噪声。",
-  "kl.note.weighted": "给 k3 乘上 π/π_old，并对两个因子都求导：第二项补回了单独的 k3 漏掉的部分。π = π_old 时斜率等于 d，和 k2 相同。下面曲线用的比率是 1.5。",
-  "kl.note.bound": "verl 把 k3 截到 10。第三个动作的 k3 约为 206，只按 10 计，梯度也没了，期望因此小得多。把上限改成“无”再比较。",
-  "kl.note.rare": "策略几乎丢掉了一个参考策略喜欢的动作。k3 在它身上暴涨；放进奖励时方向反了，还长了 33 倍；k1 放进奖励依然正确。多抽几次，看 k3 的均值怎么跳。",
+  "kl.note.weighted":
+    "给 k3 乘上 π/π_old，并对两个因子都求导：第二项补回了单独的 k3 漏掉的部分。π = π_old 时斜率等于 d，和 k2 相同。下面曲线用的比率是 1.5。",
+  "kl.note.bound":
+    "verl 把 k3 截到 10。第三个动作的 k3 约为 206，只按 10 计，梯度也没了，期望因此小得多。把上限改成“无”再比较。",
+  "kl.note.rare":
+    "策略几乎丢掉了一个参考策略喜欢的动作。k3 在它身上暴涨；放进奖励时方向反了，还长了 33 倍；k1 放进奖励依然正确。多抽几次，看 k3 的均值怎么跳。",
   "kl.note.near": "步子很小时三者一阶相同，k2 和 k3 的噪声远小于 k1。离参考策略越远，表中的差别越大。",
   "kl.bounds": "估计量的上下限",
   "kl.bounds.unbounded": "无（论文、TRL）",
@@ -35,7 +40,8 @@ export default {
   "kl.bad.ratio": "比率须大于 0 且不超过 100，仍为 {old}。",
   "kl.bad.seed": "种子是 0 到 4294967295 之间的整数，仍为 {old}。",
   "kl.table": "每种估计平均起来做了什么",
-  "kl.table.note": "是枚举，不是采样：每个数都是对所有动作按策略概率加权求和。梯度是对策略 logits 的，方向为要减小的损失；比率为 1（on-policy）。",
+  "kl.table.note":
+    "是枚举，不是采样：每个数都是对所有动作按策略概率加权求和。梯度是对策略 logits 的，方向为要减小的损失；比率为 1（on-policy）。",
   "kl.table.label": "期望值与期望梯度表，可横向滚动",
   "kl.col.estimate": "估计量",
   "kl.col.value": "E[值]",
@@ -70,15 +76,21 @@ export default {
   "kl.why.used": "谁在用",
   "kl.why.bounds": "上下限",
   "kl.why.threads": "相关讨论",
-  "kl.bounds.why": "verl 0.9.1 把 k3 的 d 限在 ±20，k3 本身最多 10。OpenRLHF 0.11 把所有估计都限在 ±10，k1 也不例外。TRL 1.16 不设限。超出界限后梯度为 0；直通梯度不受任何界限影响。",
+  "kl.bounds.why":
+    "verl 0.9.1 把 k3 的 d 限在 ±20，k3 本身最多 10。OpenRLHF 0.11 把所有估计都限在 ±10，k1 也不例外。TRL 1.16 不设限。超出界限后梯度为 0；直通梯度不受任何界限影响。",
   "kl.means.truth.forward": "对整个词表求和。策略概率大而参考概率小的地方，它就大，梯度便从那里收走概率。",
-  "kl.means.truth.other": "改用参考策略加权：参考概率大而策略概率小的地方，它就大。它的梯度 π − ref 只看差值，不看策略觉得这个动作有多可能。",
-  "kl.means.loss.k1": "值平均起来是对的。但 log π − log π_ref 对 log π 的导数是 1，参考策略消失了，而 ∇log π 在策略自己的样本上平均为 0。",
+  "kl.means.truth.other":
+    "改用参考策略加权：参考概率大而策略概率小的地方，它就大。它的梯度 π − ref 只看差值，不看策略觉得这个动作有多可能。",
+  "kl.means.loss.k1":
+    "值平均起来是对的。但 log π − log π_ref 对 log π 的导数是 1，参考策略消失了，而 ∇log π 在策略自己的样本上平均为 0。",
   "kl.means.loss.k2": "值有偏差，梯度却精确：KL 的梯度正是 d·∇log π 的平均，而 d 恰是 d²/2 的导数。",
-  "kl.means.loss.k3": "值无偏且从不为负，因此流行。它的导数 1 − π_ref/π 平均起来是 π − π_ref：这是 KL(ref‖π) 的梯度，不是 KL(π‖ref) 的。",
+  "kl.means.loss.k3":
+    "值无偏且从不为负，因此流行。它的导数 1 − π_ref/π 平均起来是 π − π_ref：这是 KL(ref‖π) 的梯度，不是 KL(π‖ref) 的。",
   "kl.means.loss.abs": "每个 token 都以同样的力度 1 或 −1 推动，无论离参考有多远。两个 KL 都没有这样的梯度。",
-  "kl.means.loss.ratio-k3": "on-policy 时权重 π/π_old 等于 1，但它有导数，多出一项 k3·∇log π。1 − e^−d 加上 e^−d − 1 + d 就是 d，所以期望梯度精确；off-policy 时值也仍然正确。",
-  "kl.means.loss.score-k3": "和乘比率类似，但权重的值恒为 1：只在梯度里补上缺的 k3·∇log π。on-policy 时精确，off-policy 时不作修正。",
+  "kl.means.loss.ratio-k3":
+    "on-policy 时权重 π/π_old 等于 1，但它有导数，多出一项 k3·∇log π。1 − e^−d 加上 e^−d − 1 + d 就是 d，所以期望梯度精确；off-policy 时值也仍然正确。",
+  "kl.means.loss.score-k3":
+    "和乘比率类似，但权重的值恒为 1：只在梯度里补上缺的 k3·∇log π。on-policy 时精确，off-policy 时不作修正。",
   "kl.means.loss.ratio-k1": "k1 自己那部分平均为 0；权重的导数添上 d·∇log π，正是 KL 的全部梯度。",
   "kl.means.loss.ratio-k2": "k2 本来就对；权重的导数又添上 (d²/2)·∇log π，而它平均起来不为 0。",
   "kl.means.loss.straight-k1": "报告 k1 的值，走 k2 的梯度：d·∇log π，平均起来就是 KL 的梯度。",
@@ -89,11 +101,13 @@ export default {
   "kl.means.reward.k3": "策略压得太低的 token，k3 最大。把它当惩罚放进奖励，这些 token 会更罕见：值对，方向错。",
   "kl.means.reward.abs": "太罕见和太频繁受到同样的惩罚，罕见的动作因此更罕见。",
   "kl.used.truth": "ROLL 提供对词表求和（“full”）；verl 有这个名字但没有实现。它需要两个模型的全部 logits。",
-  "kl.used.loss.k1": "没有人有意这样用。OpenRLHF 和 slime 默认的估计量是 k1，放进奖励没问题；改成放进损失之前，先看清 KL 去了哪里。",
+  "kl.used.loss.k1":
+    "没有人有意这样用。OpenRLHF 和 slime 默认的估计量是 k1，放进奖励没问题；改成放进损失之前，先看清 KL 去了哪里。",
   "kl.used.loss.k2": "verl 的“k2”/“mse”，OpenRLHF、slime、NeMo-RL 可选。",
   "kl.used.loss.k3": "verl 的 KL 损失默认就是它（“low_var_kl”），还有 NeMo-RL；TRL 的 GRPO 在 #6503 之前也是。",
   "kl.used.loss.abs": "verl 的“abs”。",
-  "kl.used.loss.ratio-k3": "TRL 的“use_bias_correction_kl”，自 #6503 起为默认；slime 的“use_unbiased_kl”；DeepSeek-V3.2 有说明。",
+  "kl.used.loss.ratio-k3":
+    "TRL 的“use_bias_correction_kl”，自 #6503 起为默认；slime 的“use_unbiased_kl”；DeepSeek-V3.2 有说明。",
   "kl.used.loss.score-k3": "NeMo-RL 未开“use_on_policy_kl_approximation”时。",
   "kl.used.loss.ratio-k1": "函数库允许给任何估计量加权；没有框架默认用这个。",
   "kl.used.loss.ratio-k2": "函数库允许给任何估计量加权；没有框架默认用这个。",
@@ -103,7 +117,8 @@ export default {
   "kl.used.reward.k3": "TRL 的 PPO 在 k1 之外提供它；verl、OpenRLHF、slime 可选。",
   "kl.used.reward.abs": "verl 可选。",
   "kl.curves": "随对数比率 d 变化的值与斜率",
-  "kl.curves.note": "虚线标出上面的各个动作。d 为正：策略比参考更喜欢这个 token。on-policy（比率 1）时，ρ·k3 的斜率与 k2 完全重合。",
+  "kl.curves.note":
+    "虚线标出上面的各个动作。d 为正：策略比参考更喜欢这个 token。on-policy（比率 1）时，ρ·k3 的斜率与 k2 完全重合。",
   "kl.curves.ratio": "加权项的比率 π/π_old",
   "kl.curves.values": "各估计量的值随 d 的变化。",
   "kl.curves.slopes": "各估计量对 log π 的导数随 d 的变化。",

@@ -1,5 +1,6 @@
 export default {
-  "logits.lead": "模型给词表里每一项一个 logit，softmax 把它们变成概率。策略熵 H 是整行分布的性质。手头只有被采样的 token 时，−log p 是它的无偏估计，−p·log p 却不是：点它的名字，再移动温度看看。",
+  "logits.lead":
+    "模型给词表里每一项一个 logit，softmax 把它们变成概率。策略熵 H 是整行分布的性质。手头只有被采样的 token 时，−log p 是它的无偏估计，−p·log p 却不是：点它的名字，再移动温度看看。",
   "logits.keys": "logit、token 和温度都可以改；−∞ 把一项屏蔽掉。点数字的名字，看它从哪里来。",
   "logits.preset.six": "1+1=，六项",
   "logits.preset.uniform": "8 项均匀分布",
@@ -43,22 +44,28 @@ export default {
   "logits.formula": "公式",
   "logits.digits": "全部数位",
   "logits.ofToken": "a 是被采样的 token {token}；词表共 V = {vocabulary} 项，其中 {support} 项未被屏蔽。",
-  "logits.meaning.entropy": "策略有多犹豫，以 nat 计：全部概率集中在一项时为 0，各项相同时为 ln V。它需要全部 logit，只有被采样的那个不够。",
+  "logits.meaning.entropy":
+    "策略有多犹豫，以 nat 计：全部概率集中在一项时为 0，各项相同时为 ln V。它需要全部 logit，只有被采样的那个不够。",
   "logits.meaning.logProb": "训练要改变的就是它。归一化项 log Σ e^(z/τ) 遍历整个词表，先除以温度。",
   "logits.meaning.surprise": "被采样的 token 有多意外。对样本求平均就是熵：单个 token 给出的无偏估计。",
-  "logits.meaning.proxy": "它不是熵：H 是一个和，它只是其中一项。原始文档把它叫作熵，BNTO 记录的也是它。对样本求平均是 Σ p²·(−log p)，词表大时远小于 H；而且策略变尖锐时它反而上升，直到 p 达到 1/e。",
+  "logits.meaning.proxy":
+    "它不是熵：H 是一个和，它只是其中一项。原始文档把它叫作熵，BNTO 记录的也是它。对样本求平均是 Σ p²·(−log p)，词表大时远小于 H；而且策略变尖锐时它反而上升，直到 p 达到 1/e。",
   "logits.meaning.squares": "两次采样结果相同的概率。最优 token 基线用它衡量一个 token 的梯度能有多大。",
   "logits.meaning.choices": "多少个等概率的项会有同样的熵：即这一行的困惑度。",
-  "logits.meaning.gradLogProb": "提高被采样 token 自己的 logit 有利，提高其他任何一项都按它的概率起反作用；全部加起来为 0。已经确定的 token 没有提升余地。",
-  "logits.meaning.gradEntropy": "概率大于 e^(−H) 的项，提高它的 logit 会降低熵；概率更小的项则会提高熵。全部加起来为 0。",
+  "logits.meaning.gradLogProb":
+    "提高被采样 token 自己的 logit 有利，提高其他任何一项都按它的概率起反作用；全部加起来为 0。已经确定的 token 没有提升余地。",
+  "logits.meaning.gradEntropy":
+    "概率大于 e^(−H) 的项，提高它的 logit 会降低熵；概率更小的项则会提高熵。全部加起来为 0。",
   "logits.note.proxy": "这里它是 {term}，平均是 {average}；而熵是 {entropy}。",
   "logits.note.surprise": "对分布求平均是 {average}；熵是 {entropy}。",
-  "logits.note.masked": "logit 为 −∞ 的项 p = 0，对任何求和的贡献都是 0：H = {entropy}。直接把 p 和 z 相乘的代码会算出 0·(−∞)，得到 {careless}。",
+  "logits.note.masked":
+    "logit 为 −∞ 的项 p = 0，对任何求和的贡献都是 0：H = {entropy}。直接把 p 和 z 相乘的代码会算出 0·(−∞)，得到 {careless}。",
   "logits.note.nan": "这里没有分布：某个 logit 是 NaN 或 +∞，或者所有项都被屏蔽。",
   "logits.thread.7221": "entropy_from_logits 遇到概率为 0 的项时给出 NaN。",
   "logits.thread.2259": "词表分布在多个设备上时的同一问题。",
   "logits.pictures": "策略变尖锐时会发生什么",
-  "logits.pictures.note": "左图：上面这一行在各个温度下的样子，τ 线可以移动。右图：一项不断从其余各项夺走概率，其余各项保持相等。H 一路下降；这一项的自信息近似却先上升，直到 p = 1/e。",
+  "logits.pictures.note":
+    "左图：上面这一行在各个温度下的样子，τ 线可以移动。右图：一项不断从其余各项夺走概率，其余各项保持相等。H 一路下降；这一项的自信息近似却先上升，直到 p = 1/e。",
   "logits.plot.temperature": "随温度变化",
   "logits.plot.sharpness": "从犹豫到确定",
   "logits.plot.tau": "温度 τ",

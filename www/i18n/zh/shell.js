@@ -4,7 +4,8 @@ export default {
   "page.foot": "这里的公式都由 tokenwise 函数库在浏览器里算出（{build}版本）；任何数据都不会上传。",
   "page.build.simd": "128 位向量",
   "page.build.plain": "普通",
-  "page.failed": "函数库没能载入，因此没有数字可以显示。需要支持 WebAssembly 的较新浏览器，并通过 HTTP 打开本页。原因：{reason}",
+  "page.failed":
+    "函数库没能载入，因此没有数字可以显示。需要支持 WebAssembly 的较新浏览器，并通过 HTTP 打开本页。原因：{reason}",
   "page.skip": "跳到正文",
   "tool.undo": "撤销",
   "tool.redo": "重做",

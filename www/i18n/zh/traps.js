@@ -11,7 +11,8 @@ export default {
   "preset.note.tool-tokens": "策略调用工具，工具写回两个 token，策略接着往下写。critic 处处给 0.5。",
   "preset.note.masked-reward": "两个回答。第一个回答的奖励落在一个被屏蔽的 token 上。",
   "preset.note.dr-grpo-factor": "五个 token 的损失是 2，一个 token 的损失是 10，固定长度 L = 10。",
-  "preset.note.k3-in-loss": "三个动作写成三个 token，p = 0.6652、0.2447、0.0900，参考策略是 0.2、0.3、0.5。优势全为 0：只有 KL 在推。",
+  "preset.note.k3-in-loss":
+    "三个动作写成三个 token，p = 0.6652、0.2447、0.0900，参考策略是 0.2、0.3、0.5。优势全为 0：只有 KL 在推。",
   "preset.note.group-of-one": "一个提示有三个回答，另一个提示只有一个回答。",
   "preset.note.one-winner": "四个回答，得分 1 0 0 0：同一组数据按各框架的约定来算。",
   "preset.note.near-tie": "四个回答，得分 0.5 0.5 0.5 0.5001：这里 ε 与标准差一样大。",
@@ -24,28 +25,37 @@ export default {
   "trap.verdict.wrong": "错",
   "trap.verdict.right": "对",
   "trap.verdict.other": "也有人这样做",
-  "trap.happens.mask-leak": "填充位上的 100 成了最后一个真实 token 的“下一价值”，填充位自己的误差 −100 又经它往回传：得到 5.7 和 6.0。",
+  "trap.happens.mask-leak":
+    "填充位上的 100 成了最后一个真实 token 的“下一价值”，填充位自己的误差 −100 又经它往回传：得到 5.7 和 6.0。",
   "trap.right.mask-leak": "递推到最后一个有效 token 为止：0.95 和 1.0。填充位上写什么都不影响，可以试试 NaN。",
   "trap.why.mask-leak": "递推之后再乘掩码已经晚了：递推里读到的东西早就传开了。屏蔽的位置根本不该被读取。",
-  "trap.happens.tool-tokens": "若把工具的 token 当成策略的，每个都要多乘一次 γλ：调用之前的两个 token 得 0.387 和 0.407。若把它们置零，价值在中间掉到 0 又升回来：0.341 和 0.359。",
+  "trap.happens.tool-tokens":
+    "若把工具的 token 当成策略的，每个都要多乘一次 γλ：调用之前的两个 token 得 0.387 和 0.407。若把它们置零，价值在中间掉到 0 又升回来：0.341 和 0.359。",
   "trap.right.tool-tokens": "跨过工具的 token，策略的下一个 token 紧接上一个：0.429 和 0.451。verl 自 #2337 起这样做。",
   "trap.why.tool-tokens": "工具在写的时候，策略没有做任何选择，信用不该在那里流失。",
-  "trap.happens.masked-reward": "序列得分按所有位置求和，被屏蔽的奖励照样让第一个回答成为赢家：它的有效 token 得到 0.7071。",
+  "trap.happens.masked-reward":
+    "序列得分按所有位置求和，被屏蔽的奖励照样让第一个回答成为赢家：它的有效 token 得到 0.7071。",
   "trap.right.masked-reward": "只加有效 token，两个回答都是 0，谁也没有优势。",
   "trap.why.masked-reward": "token 既然被拒绝，它的奖励也该一起去掉；否则奖励应当放到有效的 token 上。",
   "trap.happens.dr-grpo-factor": "有一个框架只把损失之和除以 L：2.0。同样的批次翻一倍，步长也翻一倍。",
   "trap.right.dr-grpo-factor": "既除以序列数 B，又除以 L：1.0，与 TRL 相同。",
-  "trap.why.dr-grpo-factor": "“Dr. GRPO”是用常数代替长度，并不是不在序列间平均。其他方式在这六个 token 上分别得 3.33、6.0 和 10.0。",
-  "trap.happens.k3-in-loss": "对 k3 求导，推力是 1 − π_ref/π：0.699、−0.226、−4.56。按 p 平均就是 p − π_ref，那是另一个方向 KL(ref‖π) 的梯度。k1 对每个 token 的推力都是 1，平均下来什么也没有。",
-  "trap.right.k3-in-loss": "k2 的推力是 d = log π − log π_ref，平均后正是 KL(π‖ref) 的梯度。k3 乘以比率也是如此，TRL 自 #6503 起采用这种做法。",
+  "trap.why.dr-grpo-factor":
+    "“Dr. GRPO”是用常数代替长度，并不是不在序列间平均。其他方式在这六个 token 上分别得 3.33、6.0 和 10.0。",
+  "trap.happens.k3-in-loss":
+    "对 k3 求导，推力是 1 − π_ref/π：0.699、−0.226、−4.56。按 p 平均就是 p − π_ref，那是另一个方向 KL(ref‖π) 的梯度。k1 对每个 token 的推力都是 1，平均下来什么也没有。",
+  "trap.right.k3-in-loss":
+    "k2 的推力是 d = log π − log π_ref，平均后正是 KL(π‖ref) 的梯度。k3 乘以比率也是如此，TRL 自 #6503 起采用这种做法。",
   "trap.why.k3-in-loss": "值的估计无偏，梯度未必无偏：token 是从 π 采样的，这层依赖也要求导。",
-  "trap.happens.group-of-one": "verl 保留原得分 0.7，相当于均值 0、标准差 1。OpenRLHF 对一个数求样本标准差：得 NaN，整个批次都被污染。",
+  "trap.happens.group-of-one":
+    "verl 保留原得分 0.7，相当于均值 0、标准差 1。OpenRLHF 对一个数求样本标准差：得 NaN，整个批次都被污染。",
   "trap.right.group-of-one": "得 0：没有别的回答，就谈不上比别的更好。",
   "trap.why.group-of-one": "n − 1 等于 0，总得有人规定它的含义；每个提示至少采样两个回答就没有这个问题。",
-  "trap.happens.one-winner": "赢家得 1.499997（verl）、1.4997（TRL）、1.5（OpenRLHF），除以 n 时 1.73205，不除标准差时 0.75。",
+  "trap.happens.one-winner":
+    "赢家得 1.499997（verl）、1.4997（TRL）、1.5（OpenRLHF），除以 n 时 1.73205，不除标准差时 0.75。",
   "trap.right.one-winner": "都不算错：同一个名字下的不同约定。",
   "trap.why.one-winner": "ε 取 1e−6、1e−4 或 1e−9，除数取 n − 1 或 n，标准差用或不用。",
-  "trap.happens.near-tie": "领先 0.0001，在 verl 里变成优势 1.4706，在 TRL 里 0.5，在 OpenRLHF 里 1.49997，除以 n 时 1.73205；不除标准差则仍是 0.000075。",
+  "trap.happens.near-tie":
+    "领先 0.0001，在 verl 里变成优势 1.4706，在 TRL 里 0.5，在 OpenRLHF 里 1.49997，除以 n 时 1.73205；不除标准差则仍是 0.000075。",
   "trap.right.near-tie": "如果这点领先只是噪声，除标准差的做法都不合适：它们把噪声放大了。Dr. GRPO 让它保持很小。",
   "trap.why.near-tie": "这里标准差是 0.00005；与它相比，TRL 的 ε = 0.0001 一点也不小，其他框架的才小。",
   "case.leaks": "读取了填充位",

@@ -1,9 +1,12 @@
-// All numbers of the aggregation laboratory, from the library: every mode over the whole batch, and one mode over its parts.
+// All numbers of the aggregation laboratory, from the library: every mode over the whole batch,
+// and one mode over its parts.
 
+import { refusalOf } from "../../parts/refusals.js";
 import { modes, width } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {{ loss: number, weights: Float64Array } | { refused: { code: string, message: string } }} Outcome */
+/** @typedef {import("../../parts/refusals.js").Refusal} Refusal */
+/** @typedef {{ loss: number, weights: Float64Array } | { refused: Refusal }} Outcome */
 /** @typedef {{ from: number, to: number, rank: number, micro: number }} Part answers `from` up to `to` */
 
 /** The prompt of each answer. @param {State} state */
@@ -23,7 +26,8 @@ function batchOf(library, state, { from, to } = { from: 0, to: state.answers.len
  * @param {State} state
  * @param {{ from: number, to: number }} part
  */
-const lossesOf = (state, { from, to }) => Float64Array.from(state.answers.slice(from, to).flatMap((answer) => answer.losses));
+const lossesOf = (state, { from, to }) =>
+  Float64Array.from(state.answers.slice(from, to).flatMap((answer) => answer.losses));
 
 /**
  * The library's words for a mode over a part of the answers.
@@ -37,15 +41,23 @@ const lossesOf = (state, { from, to }) => Float64Array.from(state.answers.slice(
  */
 function configOf(library, state, mode, part, batch, totals) {
   const { emptyRows, divisor, scale } = state;
-  const counts = totals === null ? undefined : { tokens: totals.tokens, sequences: totals.sequences, prompts: totals.prompts.length, ranks: state.ranks };
-  if (mode === "sum-norm-without-mean") return { mode: "seq-mean-token-sum-norm", scale, counts: { ...counts, sequences: 1 } };
+  const counts =
+    totals === null
+      ? undefined
+      : { tokens: totals.tokens, sequences: totals.sequences, prompts: totals.prompts.length, ranks: state.ranks };
+  if (mode === "sum-norm-without-mean")
+    return { mode: "seq-mean-token-sum-norm", scale, counts: { ...counts, sequences: 1 } };
   if (mode === "seq-mean-token-sum-norm") return { mode, scale, counts, emptyRows };
-  if (mode !== "prompt-mean") return { mode: /** @type {"token-mean"} or another that needs no more */ (mode), counts, emptyRows, divisor };
+  if (mode !== "prompt-mean")
+    return { mode: /** @type {"token-mean"} or another that needs no more */ (mode), counts, emptyRows, divisor };
   const prompts = promptsOf(state).slice(part.from, part.to);
   // prompts are numbered in a row, so the ids of a part become dense by subtraction
   const ids = Uint32Array.from(prompts, (prompt) => prompt - prompts[0]);
   const groups = { ids };
-  const tokens = totals === null ? library.groupTokens(batch, groups) : Uint32Array.from(totals.prompts.slice(prompts[0], prompts[prompts.length - 1] + 1));
+  const tokens =
+    totals === null
+      ? library.groupTokens(batch, groups)
+      : Uint32Array.from(totals.prompts.slice(prompts[0], prompts[prompts.length - 1] + 1));
   return { mode, groups, tokens, counts };
 }
 
@@ -57,8 +69,7 @@ function attempt(run) {
   try {
     return run();
   } catch (error) {
-    const { code = "unknown", message = String(error) } = /** @type {any} */ (error);
-    return { refused: { code, message } };
+    return { refused: refusalOf(error) };
   }
 }
 
@@ -99,14 +110,23 @@ export function compute(library, state) {
   /** @type {Record<string, Float64Array>} */
   const shares = {};
   for (const mode of modes) {
-    const outcome = attempt(() => library.aggregateF64(batch, losses, configOf(library, state, mode, part, batch, null)));
+    const outcome = attempt(() =>
+      library.aggregateF64(batch, losses, configOf(library, state, mode, part, batch, null)),
+    );
     outcomes[mode] = outcome;
-    if ("weights" in outcome) shares[mode] = library.rowSumsF64(batch, outcome.weights);
+    if ("weights" in outcome) shares[mode] = library.sequenceSumsF64(batch, outcome.weights);
   }
-  const sums = library.rowSumsF64(batch, losses);
+  const sums = library.sequenceSumsF64(batch, losses);
   const sum = library.aggregateF64(batch, losses, { mode: "token-sum" }).loss;
   batch.free();
-  return { modes: outcomes, totals, lengths: state.answers.map(({ kept }) => kept.filter(Boolean).length), sums, sum, shares };
+  return {
+    modes: outcomes,
+    totals,
+    lengths: state.answers.map(({ kept }) => kept.filter(Boolean).length),
+    sums,
+    sum,
+    shares,
+  };
 }
 
 /**
@@ -117,7 +137,12 @@ export function compute(library, state) {
 export function partsOf({ answers, ranks, micro }) {
   const count = ranks * micro;
   const edge = (/** @type {number} */ p) => Math.floor((p * answers.length) / count);
-  return Array.from({ length: count }, (_, p) => ({ from: edge(p), to: edge(p + 1), rank: Math.floor(p / micro), micro: p % micro }));
+  return Array.from({ length: count }, (_, p) => ({
+    from: edge(p),
+    to: edge(p + 1),
+    rank: Math.floor(p / micro),
+    micro: p % micro,
+  }));
 }
 
 /**
@@ -143,21 +168,30 @@ export function split(library, state, totals) {
   const over = (/** @type {Totals | null} */ counts) =>
     parts.map((part) => {
       const batch = batchOf(library, state, part);
-      const outcome = attempt(() => library.aggregateF64(batch, lossesOf(state, part), configOf(library, state, state.mode, part, batch, counts)));
+      const outcome = attempt(() =>
+        library.aggregateF64(batch, lossesOf(state, part), configOf(library, state, state.mode, part, batch, counts)),
+      );
       batch.free();
       return outcome;
     });
   const [local, global] = [over(null), over(totals)];
   // parts are to the step what tokens are to a batch: ranks × micro-batches, so the library adds and averages them too
   const grid = library.Batch.padded(state.ranks, state.micro, new Uint8Array(parts.length).fill(1));
-  const numbers = (/** @type {Outcome[]} */ outcomes) => Float64Array.from(outcomes, (outcome) => ("loss" in outcome ? outcome.loss : NaN));
+  const numbers = (/** @type {Outcome[]} */ outcomes) =>
+    Float64Array.from(outcomes, (outcome) => ("loss" in outcome ? outcome.loss : NaN));
   const mean = library.aggregateF64(grid, numbers(local), { mode: "token-mean" });
   const sum = library.aggregateF64(grid, numbers(global), { mode: "seq-mean-token-sum" });
   const twice = library.aggregateF64(grid, numbers(global), { mode: "token-mean" });
   grid.free();
   return {
-    parts, local, global, naive: mean.loss, right: sum.loss, twice: twice.loss,
-    naiveWeights: chained(local, mean.weights), rightWeights: chained(global, sum.weights),
+    parts,
+    local,
+    global,
+    naive: mean.loss,
+    right: sum.loss,
+    twice: twice.loss,
+    naiveWeights: chained(local, mean.weights),
+    rightWeights: chained(global, sum.weights),
   };
 }
 
@@ -168,5 +202,9 @@ export function split(library, state, totals) {
  */
 function chained(outcomes, outer) {
   if (!outcomes.every((outcome) => "weights" in outcome)) return null;
-  return Float64Array.from(outcomes.flatMap((outcome, p) => Array.from(/** @type {any} */ (outcome).weights, (/** @type {number} */ w) => w * outer[p])));
+  return Float64Array.from(
+    outcomes.flatMap((outcome, p) =>
+      Array.from(/** @type {any} */ (outcome).weights, (/** @type {number} */ w) => w * outer[p]),
+    ),
+  );
 }

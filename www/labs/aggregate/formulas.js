@@ -24,7 +24,14 @@ const symbols = {
   "seq-mean-token-sum-norm": () => [over(one(), group(size(), op("·"), name("F"))), sum("i"), sum("t"), loss()],
   "sum-norm-without-mean": () => [over(one(), name("F")), sum("i"), sum("t"), loss()],
   "token-sum": () => [sum("i"), sum("t"), loss()],
-  "prompt-mean": () => [over(one(), name("P")), sum("p"), over(one(), sub(name("N"), name("p"))), mathml("munder", {}, op("∑"), group(name("i"), op("∈"), name("p"))), sum("t"), loss()],
+  "prompt-mean": () => [
+    over(one(), name("P")),
+    sum("p"),
+    over(one(), sub(name("N"), name("p"))),
+    mathml("munder", {}, op("∑"), group(name("i"), op("∈"), name("p"))),
+    sum("t"),
+    loss(),
+  ],
 };
 
 /** @param {string} mode */
@@ -35,7 +42,9 @@ export const formula = (mode) => math("block", name("L"), op("="), ...symbols[mo
  * @param {[number, number][]} quotients
  */
 function added(quotients) {
-  const shown = quotients.slice(0, TERMS).flatMap(([above, below], i) => [i > 0 && op("+"), over(num(above), num(below))]);
+  const shown = quotients
+    .slice(0, TERMS)
+    .flatMap(([above, below], i) => [i > 0 && op("+"), over(num(above), num(below))]);
   return brackets(...shown, ...(quotients.length > TERMS ? [op("+"), op("…")] : []));
 }
 
@@ -46,7 +55,9 @@ function added(quotients) {
  */
 export function withNumbers(state, { totals, lengths, sums, sum: total, modes }, mode) {
   const outcome = modes[mode];
-  const kept = lengths.map((count, i) => /** @type {[number, number]} */ ([sums[i], count])).filter(([, count]) => count > 0);
+  const kept = lengths
+    .map((count, i) => /** @type {[number, number]} */ ([sums[i], count]))
+    .filter(([, count]) => count > 0);
   const prompts = totals.prompts.map((count, p) => {
     // the losses of a prompt added up, for display only
     const above = promptsOf(state).reduce((all, prompt, i) => (prompt === p ? all + sums[i] : all), 0);
@@ -74,9 +85,17 @@ const weights = {
   "seq-mean-token-sum-norm": () => over(one(), group(size(), op("·"), name("F"))),
   "sum-norm-without-mean": () => over(one(), name("F")),
   "token-sum": one,
-  "prompt-mean": () => over(one(), group(name("P"), op("·"), sub(name("N"), group(name("p"), op("("), name("i"), op(")"))))),
+  "prompt-mean": () =>
+    over(one(), group(name("P"), op("·"), sub(name("N"), group(name("p"), op("("), name("i"), op(")"))))),
 };
 
 /** The weight of a token of answer i. @param {string} mode */
 export const weightFormula = (mode) =>
-  math("block", sub(name("w"), group(name("i"), op(","), name("t"))), op("="), over(group(op("∂"), name("L")), group(op("∂"), loss())), op("="), weights[mode]());
+  math(
+    "block",
+    sub(name("w"), group(name("i"), op(","), name("t"))),
+    op("="),
+    over(group(op("∂"), name("L")), group(op("∂"), loss())),
+    op("="),
+    weights[mode](),
+  );

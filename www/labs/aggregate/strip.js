@@ -19,13 +19,24 @@ export function strip(kept, weights, label) {
   const most = Array.from(weights).reduce((a, b) => Math.max(a, b), 0) || 1;
   const shown = kept.map((slots) => slots.filter(Boolean).length);
   const gap = kept.length > 6 ? 4 : 10;
-  const unit = (WIDTH - gap * (kept.length - 1)) / Math.max(1, shown.reduce((all, count) => all + Math.max(count, 0.6), 0));
-  // a single token must not become a wall
+  const unit =
+    (WIDTH - gap * (kept.length - 1)) /
+    Math.max(
+      1,
+      shown.reduce((all, count) => all + Math.max(count, 0.6), 0),
+    );
+  // a single token must not fill the whole width
   const bar = Math.min(unit, 34);
   const floor = HEIGHT - BOTTOM;
   // an infinite weight is as high as a bar can be
-  const heightOf = (/** @type {number} */ weight) => Math.max(1, (Number.isFinite(weight) ? weight / most : Number(weight === most)) * (floor - TOP));
-  const picture = svg("svg", { class: "agg-strip", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label });
+  const heightOf = (/** @type {number} */ weight) =>
+    Math.max(1, (Number.isFinite(weight) ? weight / most : Number(weight === most)) * (floor - TOP));
+  const picture = svg("svg", {
+    class: "agg-strip",
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    role: "img",
+    "aria-label": label,
+  });
   let x = 0;
   for (const [i, slots] of kept.entries()) {
     const from = x;
@@ -34,7 +45,9 @@ export function strip(kept, weights, label) {
       if (!keep) continue;
       weight = weights[i * columns + t];
       const height = heightOf(weight);
-      picture.append(svg("rect", { x: x + bar * 0.08, y: floor - height, width: bar * 0.84, height, class: "agg-bar" }));
+      picture.append(
+        svg("rect", { x: x + bar * 0.08, y: floor - height, width: bar * 0.84, height, class: "agg-bar" }),
+      );
       x += bar;
     }
     if (shown[i] === 0) x += bar * 0.6;
@@ -43,7 +56,14 @@ export function strip(kept, weights, label) {
     picture.append(svg("text", { x: Math.max(middle, 9), y: HEIGHT - 3, class: "agg-name" }, `#${i + 1}`));
     const top = floor - heightOf(weight);
     // a number is only written where it has room
-    if (shown[i] > 0 && x - from + gap > brief(weight).length * 6) picture.append(svg("text", { x: Math.min(middle, WIDTH - brief(weight).length * 3.1), y: top - 4, class: "agg-number" }, brief(weight)));
+    if (shown[i] > 0 && x - from + gap > brief(weight).length * 6)
+      picture.append(
+        svg(
+          "text",
+          { x: Math.min(middle, WIDTH - brief(weight).length * 3.1), y: top - 4, class: "agg-number" },
+          brief(weight),
+        ),
+      );
     x += gap;
   }
   return picture;

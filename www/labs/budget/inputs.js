@@ -1,4 +1,4 @@
-// The numbers the controllers are fed in the present step; each can be written over and given back to the script.
+// The inputs of the controllers in the present step; each can be overridden, and reset to the script.
 
 import { refusalText } from "../../parts/refusals.js";
 import { t } from "../../i18n/index.js";
@@ -8,15 +8,25 @@ import { full } from "../../parts/format.js";
 import { withInput } from "./state.js";
 import { inputNames } from "./world.js";
 
+/** @typedef {import("../../parts/refusals.js").Refusal} Refusal */
 /** @typedef {import("./state.js").State} State */
 
 /** @type {Record<string, number>} */
-const STEPS = { whSum: 10, tokenCount: 100, kl: 0.01, rewardStd: 0.05, rewardSumMean: 0.05, entropyMean: 0.01, covarianceMean: 0.01, correlation: 0.05 };
+const STEPS = {
+  whSum: 10,
+  tokenCount: 100,
+  kl: 0.01,
+  rewardStd: 0.05,
+  rewardSumMean: 0.05,
+  entropyMean: 0.01,
+  covarianceMean: 0.01,
+  correlation: 0.05,
+};
 
 export class Inputs {
   /**
    * @param {HTMLElement} container
-   * @param {{ state: () => State, attempt: (next: State, continued: boolean) => { code: string, message: string } | null }} owner
+   * @param {{ state: () => State, attempt: (next: State, continued: boolean) => Refusal | null }} owner
    */
   constructor(container, owner) {
     this.container = container;
@@ -28,8 +38,16 @@ export class Inputs {
   build() {
     this.fields.clear();
     const parts = inputNames.map((name) => {
-      const field = numberField(`budget-input-${name}`, { label: [html("span", {}, t(`budget.input.${name}`))], step: STEPS[name], set: (value, continued) => this.set(name, value, continued) });
-      const back = html("button", { type: "button", class: "small", hidden: true, onclick: () => this.give(name) }, t("budget.input.back"));
+      const field = numberField(`budget-input-${name}`, {
+        label: [html("span", {}, t(`budget.input.${name}`))],
+        step: STEPS[name],
+        set: (value, continued) => this.set(name, value, continued),
+      });
+      const back = html(
+        "button",
+        { type: "button", class: "small", hidden: true, onclick: () => this.give(name) },
+        t("budget.input.back"),
+      );
       back.setAttribute("aria-label", t("budget.input.backLabel", { name: t(`budget.input.${name}`) }));
       field.element.append(back);
       this.fields.set(name, { field, back });
@@ -50,7 +68,7 @@ export class Inputs {
     if (!Number.isFinite(value)) return t("budget.bad.finite", { old });
     if (name === "tokenCount" && !Number.isSafeInteger(value)) return t("budget.bad.whole", { old });
     const refusal = this.owner.attempt(withInput(state, state.at, name, value), continued);
-    return refusal ? t("bad.refused", { reason: refusalText(/** @type {any} */ (refusal)), old }) : null;
+    return refusal ? t("bad.refused", { reason: refusalText(refusal), old }) : null;
   }
 
   /** @param {string} name */

@@ -1,4 +1,4 @@
-// Steps, plays and rewinds: buttons, a slider over the whole run, and the fingerprint of where it stands.
+// Steps, plays and rewinds: buttons, a slider over the whole run, and the fingerprint of the current step.
 
 import { t } from "../../i18n/index.js";
 import { html } from "../../parts/dom.js";
@@ -31,12 +31,15 @@ export class Player {
     this.timer = null;
     /** whether the next step of playing belongs to the same step of undo */
     this.continued = false;
-    /** where playing left off; elsewhere means that someone else moved */
+    /** the step that playing reached; another step means that something else moved */
     this.expected = 0;
     this.ticking = false;
     document.addEventListener("visibilitychange", () => document.hidden && this.pause());
-    // the shell puts pages away by hiding them
-    new MutationObserver(() => page.hidden && this.pause()).observe(page, { attributes: true, attributeFilter: ["hidden"] });
+    // the shell closes pages by hiding them
+    new MutationObserver(() => page.hidden && this.pause()).observe(page, {
+      attributes: true,
+      attributeFilter: ["hidden"],
+    });
   }
 
   get playing() {
@@ -44,19 +47,28 @@ export class Player {
   }
 
   build() {
-    const button = (/** @type {string} */ id, /** @type {() => void} */ press) => html("button", { type: "button", id: `budget-${id}`, onclick: press }, t(`budget.player.${id}`));
+    const button = (/** @type {string} */ id, /** @type {() => void} */ press) =>
+      html("button", { type: "button", id: `budget-${id}`, onclick: press }, t(`budget.player.${id}`));
     this.rewind = button("rewind", () => this.move(0));
     this.back = button("back", () => this.move(this.owner.state().at - 1));
     this.play = button("play", () => (this.playing ? this.pause() : this.start()));
     this.forward = button("forward", () => this.move(this.owner.state().at + 1));
-    this.slider = html("input", { type: "range", id: "budget-at", min: 0, step: 1, "aria-label": t("budget.player.at") });
+    this.slider = html("input", {
+      type: "range",
+      id: "budget-at",
+      min: 0,
+      step: 1,
+      "aria-label": t("budget.player.at"),
+    });
     let sliding = false;
     this.slider.addEventListener("input", () => {
       this.pause();
       this.owner.go(Number(this.slider?.value), sliding);
       sliding = true;
     });
-    this.slider.addEventListener("change", () => { sliding = false; });
+    this.slider.addEventListener("change", () => {
+      sliding = false;
+    });
     this.speed = choiceField("budget-speed", {
       label: t("budget.player.speed"),
       options: speeds.map((speed) => ({ value: String(speed), text: t("budget.player.perSecond", { speed }) })),
@@ -66,9 +78,26 @@ export class Player {
     this.print = html("code", { id: "budget-print" });
     this.proof = html("span", { id: "budget-proof" });
     this.container.replaceChildren(
-      html("div", { class: "buttons" }, this.before, this.rewind, this.back, this.play, this.forward, this.speed.element),
+      html(
+        "div",
+        { class: "buttons" },
+        this.before,
+        this.rewind,
+        this.back,
+        this.play,
+        this.forward,
+        this.speed.element,
+      ),
       html("div", { class: "track" }, this.slider, this.where),
-      html("p", { class: "quiet print" }, html("span", { title: t("budget.print.what") }, t("budget.print")), " ", this.print, " ", this.proof),
+      html(
+        "p",
+        { class: "quiet print" },
+        html("span", { title: t("budget.print.what") }, t("budget.print")),
+        " ",
+        this.print,
+        " ",
+        this.proof,
+      ),
     );
   }
 
@@ -130,19 +159,30 @@ export class Player {
       this.continued = false;
       if (state.at !== this.expected) this.pause();
     }
-    if (!this.slider || !this.rewind || !this.back || !this.forward || !this.where || !this.print || !this.proof || !this.speed) return;
+    if (
+      !this.slider ||
+      !this.rewind ||
+      !this.back ||
+      !this.forward ||
+      !this.where ||
+      !this.print ||
+      !this.proof ||
+      !this.speed
+    )
+      return;
     const { at, settings } = state;
     this.slider.max = String(settings.steps);
     this.slider.value = String(at);
     const words = t("budget.player.where", { at, steps: settings.steps });
     this.slider.setAttribute("aria-valuetext", words);
     this.where.textContent = words;
-    // a button that was just pressed keeps its focus: it is only said to be of no use
+    // a button that was just pressed keeps its focus: it is marked as disabled, not disabled
     for (const button of [this.rewind, this.back]) button.setAttribute("aria-disabled", String(at === 0));
     this.forward.setAttribute("aria-disabled", String(at >= settings.steps));
     this.speed.select.value = String(state.speed);
     this.print.textContent = run.print;
-    const key = run.differing > 0 ? "budget.print.differs" : run.repeated > 0 ? "budget.print.same" : "budget.print.first";
+    const key =
+      run.differing > 0 ? "budget.print.differs" : run.repeated > 0 ? "budget.print.same" : "budget.print.first";
     this.proof.textContent = t(key, { count: run.differing > 0 ? run.differing : run.repeated });
     this.proof.className = run.differing > 0 ? "differs" : "";
     this.label();

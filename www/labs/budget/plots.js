@@ -5,12 +5,16 @@ import { html } from "../../parts/dom.js";
 import { PlotView } from "../../parts/plot.js";
 
 /** @typedef {import("./run.js").Step} Step */
-/** @typedef {{ id: string, of: (step: Step) => number | null, quiet?: boolean, colour?: number, points?: boolean }} Curve */
+/**
+ * @typedef {{ id: string, of: (step: Step) => number | null, quiet?: boolean, colour?: number,
+ *   points?: boolean }} Curve
+ */
 
 /** @type {{ id: string, curves: Curve[], events?: boolean, one?: boolean }[]} */
 const PLOTS = [
   {
-    id: "budget", events: true,
+    id: "budget",
+    events: true,
     curves: [
       { id: "used", of: (step) => step.input.whSum, colour: 0 },
       { id: "B", of: (step) => step.budget, colour: 1 },
@@ -31,7 +35,10 @@ const PLOTS = [
   },
   {
     id: "reward",
-    curves: [{ id: "rewardMean", of: (step) => step.input.rewardSumMean, colour: 0 }, { id: "rewardStd", of: (step) => step.input.rewardStd, colour: 5 }],
+    curves: [
+      { id: "rewardMean", of: (step) => step.input.rewardSumMean, colour: 0 },
+      { id: "rewardStd", of: (step) => step.input.rewardStd, colour: 5 },
+    ],
   },
 ];
 
@@ -57,7 +64,12 @@ export class Plots {
       heading.textContent = t(`budget.plot.${id}`);
       const series = curves
         .map((curve) => ({
-          id: curve.id, name: t(`budget.curve.${curve.id}`), x, y: steps.map((step) => curve.of(step) ?? NaN), colour: curve.colour, quiet: curve.quiet,
+          id: curve.id,
+          name: t(`budget.curve.${curve.id}`),
+          x,
+          y: steps.map((step) => curve.of(step) ?? NaN),
+          colour: curve.colour,
+          quiet: curve.quiet,
           kind: /** @type {"points" | "line"} */ (curve.points ? "points" : "line"),
         }))
         // a curve without a point would only fill the legend
@@ -86,7 +98,8 @@ function eventMarks(steps) {
       plateaus += 1;
       marks.push({ x: step, text: `m=${plateaus}` });
     }
-    if (report.collapse && !steps.slice(Math.max(0, index - 10), index).some((earlier) => earlier.report.collapse)) marks.push({ x: step, text: t("budget.mark.collapse") });
+    if (report.collapse && !steps.slice(Math.max(0, index - 10), index).some((earlier) => earlier.report.collapse))
+      marks.push({ x: step, text: t("budget.mark.collapse") });
   }
   return marks;
 }

@@ -1,6 +1,7 @@
-// A run of the library's controllers through the toy world. The machines after every step are kept, so that going back means going on
-// from a copy of what was there; a fingerprint over all bits tells whether the second time was like the first.
+// A run of the library's controllers through the toy world. The controllers after every step are kept, so that going
+// back means continuing from a copy; a fingerprint over all bits tells whether the second run was like the first.
 
+import { refusalOf } from "../../parts/refusals.js";
 import { budgetConfig, linearConfig } from "./state.js";
 import { measure } from "./world.js";
 
@@ -65,7 +66,7 @@ export class Run {
     /** how many steps were taken a second time, and how many of those came out otherwise */
     this.repeated = 0;
     this.differing = 0;
-    /** @type {{ code: string, message: string } | null} */
+    /** @type {import("../../parts/refusals.js").Refusal | null} */
     this.refusal = null;
     this.try(() => {
       const linear = settings.controller === "linear" ? new library.LinearKl(linearConfig(settings)) : null;
@@ -87,7 +88,7 @@ export class Run {
       action();
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      this.refusal = { code: String(/** @type {any} */ (error).code ?? "unknown"), message: error.message };
+      this.refusal = refusalOf(error);
     }
   }
 
@@ -127,16 +128,33 @@ export class Run {
     const { whSum, tokenCount, rewardStd, rewardSumMean, kl } = input;
     const observation = { step, whSum, tokenCount, rewardStd, rewardSumMean };
     /** @type {Machines} */
-    const next = { budget: now.budget.clone(), schedule: now.schedule.clone(), source: now.source.clone(), linear: now.linear?.clone() ?? null, beta: now.beta };
+    const next = {
+      budget: now.budget.clone(),
+      schedule: now.schedule.clone(),
+      source: now.source.clone(),
+      linear: now.linear?.clone() ?? null,
+      beta: now.beta,
+    };
     try {
       const report = next.budget.update(observation);
       const budget = next.schedule.update(observation).budget;
       const b0 = next.source.update(observation).budget;
       if (next.linear) next.beta = next.linear.update(kl);
-      else if (settings.controller === "adaptive") next.beta = library.adaptiveKl(this.adaptive(now.beta), kl, settings.samples);
+      else if (settings.controller === "adaptive")
+        next.beta = library.adaptiveKl(this.adaptive(now.beta), kl, settings.samples);
       else next.beta = library.fixedKl(now.beta, kl, settings.samples);
       const target = next.linear ? next.linear.target : settings.controller === "adaptive" ? settings.target : null;
-      const known = [report.lambda, report.budget, report.usageRatio, b0, budget, next.beta, target, Number(report.plateau), Number(report.collapse)];
+      const known = [
+        report.lambda,
+        report.budget,
+        report.usageRatio,
+        b0,
+        budget,
+        next.beta,
+        target,
+        Number(report.plateau),
+        Number(report.collapse),
+      ];
       const print = fingerprint(this.print, [...Object.values(input), ...known.map((value) => value ?? NaN)]);
       this.machines.push(next);
       this.steps.push({ step, input, before, report, b0, budget, beta: next.beta, target, print });

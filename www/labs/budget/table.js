@@ -44,10 +44,29 @@ export function drawTable(container, step) {
   const rows = KEYS.map(({ key, word, of }) => {
     const value = step ? of(step) : null;
     const shown = value === null ? t("budget.unknown") : short(value);
-    return html("tr", {}, html("th", { scope: "row" }, html("code", {}, key)), html("td", { class: "number", "data-key": key, title: value === null ? null : full(value) }, shown), html("td", {}, t(`budget.key.${word}`)));
+    return html(
+      "tr",
+      {},
+      html("th", { scope: "row" }, html("code", {}, key)),
+      html("td", { class: "number", "data-key": key, title: value === null ? null : full(value) }, shown),
+      html("td", {}, t(`budget.key.${word}`)),
+    );
   });
-  container.replaceChildren(html("table", {},
-    html("caption", {}, t("budget.keys.caption")),
-    html("thead", {}, html("tr", {}, ...["key", "value", "meaning"].map((head) => html("th", { scope: "col" }, t(`budget.keys.${head}`))))),
-    html("tbody", {}, ...rows)));
+  container.replaceChildren(
+    html(
+      "table",
+      {},
+      html("caption", {}, t("budget.keys.caption")),
+      html(
+        "thead",
+        {},
+        html(
+          "tr",
+          {},
+          ...["key", "value", "meaning"].map((head) => html("th", { scope: "col" }, t(`budget.keys.${head}`))),
+        ),
+      ),
+      html("tbody", {}, ...rows),
+    ),
+  );
 }

@@ -15,7 +15,8 @@ const TOKENS = [
 /**
  * @param {import("../../engine.js").Library} library
  * @param {{ lambda: number, beta: number, gamma: number }} prices
- * @returns {{ id: string, p: number, reference: number, advantage: number, weight: number, base: number, modified: number }[]}
+ * @returns {{ id: string, p: number, reference: number, advantage: number, weight: number, base: number,
+ *   modified: number }[]}
  */
 export function pricedTokens(library, { lambda, beta, gamma }) {
   const column = (/** @type {(token: typeof TOKENS[0]) => number} */ of) => Float64Array.from(TOKENS, of);
@@ -42,12 +43,39 @@ export function pricedTokens(library, { lambda, beta, gamma }) {
  * @param {{ lambda: number, beta: number, gamma: number }} prices
  */
 export function drawTokens(container, library, prices) {
-  const cell = (/** @type {number} */ value, /** @type {string} */ what, sign = false) => html("td", { class: "number", "data-column": what, title: full(value) }, sign ? signed(value) : short(value));
-  const rows = pricedTokens(library, prices).map((token) => html("tr", { "data-token": token.id },
-    html("th", { scope: "row" }, t(`budget.token.${token.id}`)), cell(token.p, "p"), cell(token.reference, "reference"), cell(token.advantage, "advantage", true),
-    cell(token.weight, "weight"), cell(token.base, "base", true), cell(token.modified, "modified", true)));
-  container.replaceChildren(html("table", {},
-    html("caption", {}, t("budget.tokens.caption", { lambda: short(prices.lambda), beta: short(prices.beta) })),
-    html("thead", {}, html("tr", {}, html("td", {}), ...["p", "reference", "advantage", "weight", "base", "modified"].map((head) => html("th", { scope: "col" }, t(`budget.tokens.${head}`))))),
-    html("tbody", {}, ...rows)));
+  const cell = (/** @type {number} */ value, /** @type {string} */ what, sign = false) =>
+    html("td", { class: "number", "data-column": what, title: full(value) }, sign ? signed(value) : short(value));
+  const rows = pricedTokens(library, prices).map((token) =>
+    html(
+      "tr",
+      { "data-token": token.id },
+      html("th", { scope: "row" }, t(`budget.token.${token.id}`)),
+      cell(token.p, "p"),
+      cell(token.reference, "reference"),
+      cell(token.advantage, "advantage", true),
+      cell(token.weight, "weight"),
+      cell(token.base, "base", true),
+      cell(token.modified, "modified", true),
+    ),
+  );
+  container.replaceChildren(
+    html(
+      "table",
+      {},
+      html("caption", {}, t("budget.tokens.caption", { lambda: short(prices.lambda), beta: short(prices.beta) })),
+      html(
+        "thead",
+        {},
+        html(
+          "tr",
+          {},
+          html("td", {}),
+          ...["p", "reference", "advantage", "weight", "base", "modified"].map((head) =>
+            html("th", { scope: "col" }, t(`budget.tokens.${head}`)),
+          ),
+        ),
+      ),
+      html("tbody", {}, ...rows),
+    ),
+  );
 }

@@ -28,7 +28,8 @@ function run(library, state, id, ratios, own) {
   const width = loss.sequence ? state.tokens : 1;
   const rows = ratios.length;
   const oldLogProb = library.lnF64(state.q);
-  const at = (/** @type {(row: number, first: boolean) => number} */ make) => Float64Array.from({ length: rows * width }, (_, i) => make(Math.floor(i / width), i % width === 0));
+  const at = (/** @type {(row: number, first: boolean) => number} */ make) =>
+    Float64Array.from({ length: rows * width }, (_, i) => make(Math.floor(i / width), i % width === 0));
   // log π is the old one plus the log-ratio: the only sum made here
   const input = {
     logProbs: at((row, first) => (first ? oldLogProb + library.lnF64(ratios[row]) : oldLogProb + state.other)),
@@ -54,7 +55,7 @@ function run(library, state, id, ratios, own) {
 export const gradients = (library, state, id, ratios) => run(library, state, id, ratios, false).grad;
 
 /**
- * The token's own term; where a loss has but one for the whole sequence, the token's share of its sum.
+ * The token's own term; where a loss has only one for the whole sequence, the token's share of its sum.
  * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
@@ -127,7 +128,15 @@ export class CurveCache {
   of(state, id) {
     const { sequence, parameters } = lossOf(id);
     const values = parameters.map(({ key }) => state.values[`${id}.${key}`]);
-    const key = JSON.stringify([id, state.advantage, state.q, state.scale, state.most, sequence && [state.tokens, state.other], values]);
+    const key = JSON.stringify([
+      id,
+      state.advantage,
+      state.q,
+      state.scale,
+      state.most,
+      sequence && [state.tokens, state.other],
+      values,
+    ]);
     const found = this.known.get(key);
     if (found) return found;
     if (this.known.size > 200) this.known.clear();
@@ -145,7 +154,12 @@ export class CurveCache {
     const zeros = zerosOf(this.library, state, id);
     const edges = [...zeros.spans.flat(), ...zeros.points];
     const ratios = samplesOf(state, edges);
-    return { zeros, ratios, gradients: gradients(this.library, state, id, ratios), losses: ratios.map((ratio) => lossAt(this.library, state, id, ratio)) };
+    return {
+      zeros,
+      ratios,
+      gradients: gradients(this.library, state, id, ratios),
+      losses: ratios.map((ratio) => lossAt(this.library, state, id, ratio)),
+    };
   }
 }
 
@@ -165,7 +179,11 @@ function samplesOf(state, edges) {
     const place = (i + 0.3713) / count;
     return state.scale === "log" ? low * (high / low) ** place : high * place;
   });
-  const beside = edges.filter((edge) => edge > 0 && Number.isFinite(edge)).flatMap((edge) => [edge * (1 - 1e-7), edge * (1 + 1e-7)]);
+  const beside = edges
+    .filter((edge) => edge > 0 && Number.isFinite(edge))
+    .flatMap((edge) => [edge * (1 - 1e-7), edge * (1 + 1e-7)]);
   const limit = Math.min(high, reach(state.q) * (1 - 1e-9));
-  return Float64Array.from([low || 1e-3, ...even, ...beside, limit].filter((ratio) => ratio >= (low || 1e-3) && ratio <= limit)).sort();
+  return Float64Array.from(
+    [low || 1e-3, ...even, ...beside, limit].filter((ratio) => ratio >= (low || 1e-3) && ratio <= limit),
+  ).sort();
 }

@@ -10,7 +10,8 @@ import { zerosText } from "./table.js";
 /** @typedef {import("./state.js").State} State */
 
 /**
- * The numbers behind the signs. Probabilities and sequence ratios are the library's exponentials of sums of log-probabilities.
+ * The numbers that the symbols stand for. Probabilities and sequence ratios are the library's exponentials of sums of
+ * log-probabilities.
  * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {string} id
@@ -39,9 +40,22 @@ export function explanation(library, state, result) {
   const { sequence } = lossOf(id);
   const { symbols, numbers } = formulasOf(state, id, result, numbersOf(library, state, id));
   const box = (/** @type {string} */ label, /** @type {Element[]} */ lines) =>
-    html("div", { class: "lab-formula", tabindex: 0, role: "group", "aria-label": label }, ...lines.map((line) => html("div", {}, line)));
+    html(
+      "div",
+      { class: "lab-formula", tabindex: 0, role: "group", "aria-label": label },
+      ...lines.map((line) => html("div", {}, line)),
+    );
   return [
-    html("h2", {}, t(`clip.loss.${id}`), html("span", { class: "clip-at" }, t("clip.why.at", { ratio: short(state.ratio), advantage: short(state.advantage) }))),
+    html(
+      "h2",
+      {},
+      t(`clip.loss.${id}`),
+      html(
+        "span",
+        { class: "clip-at" },
+        t("clip.why.at", { ratio: short(state.ratio), advantage: short(state.advantage) }),
+      ),
+    ),
     box(t("clip.why.formula"), symbols),
     box(t("clip.why.numbers"), numbers),
     html("p", {}, t(`clip.means.${id}`)),

@@ -2,12 +2,23 @@
 
 import { html } from "../../parts/dom.js";
 import { t } from "../../i18n/index.js";
+import { losses } from "./losses.js";
 
 /** @typedef {import("./state.js").State} State */
 
 /** @type {import("../../chain/state.js").ProfileName[]} */
 const PROFILES = ["paper", "verl-0.9.1", "trl-1.16", "openrlhf-0.11"];
-const CONVENTIONS = ["dual_clip.bound", "dual_clip.signs", "log_ratio_bound", "gspo.clip", "gspo.form", "gspo.mode", "gspo.log_ratio_cap", "gmpo.clip", "cispo.bounds"];
+const CONVENTIONS = [
+  "dual_clip.bound",
+  "dual_clip.signs",
+  "log_ratio_bound",
+  "gspo.clip",
+  "gspo.form",
+  "gspo.mode",
+  "gspo.log_ratio_cap",
+  "gmpo.clip",
+  "cispo.bounds",
+];
 
 /** The numbers in what the library says. @param {string} text */
 const numbersIn = (text) => (text.match(/-?\d+(\.\d+)?(e-?\d+)?/g) ?? []).map(Number);
@@ -27,15 +38,13 @@ function plainly(text) {
  * @returns {Record<string, number>}
  */
 function valuesFrom(conventions) {
-  const [gspoLow, gspoHigh] = numbersIn(conventions["gspo.clip"]);
-  const [gmpoLow, gmpoHigh] = numbersIn(conventions["gmpo.clip"]);
-  const cispo = numbersIn(conventions["cispo.bounds"]);
-  const [bound] = numbersIn(conventions["dual_clip.bound"]);
-  return {
-    "gspo.low": gspoLow, "gspo.high": gspoHigh, "gmpo.low": gmpoLow, "gmpo.high": gmpoHigh,
-    ...(cispo.length === 2 ? { "cispo.low": cispo[0], "cispo.high": cispo[1] } : { "cispoCap.cap": cispo[0] }),
-    ...(bound === undefined ? {} : { "dual.c": bound }),
-  };
+  const numbers = (/** @type {string} */ key) => numbersIn(conventions[key]);
+  /** @type {Record<string, number>} */
+  const values = {};
+  for (const { id, fromProfile } of losses)
+    for (const [key, value] of Object.entries(fromProfile?.(numbers) ?? {}))
+      if (value !== undefined) values[`${id}.${key}`] = value;
+  return values;
 }
 
 /**
@@ -44,14 +53,40 @@ function valuesFrom(conventions) {
  */
 export function profileTable(library, { state, change }) {
   const all = PROFILES.map((profile) => ({ profile, conventions: library.conventions(profile) }));
-  const take = (/** @type {Record<string, string>} */ conventions) => change({ ...state(), values: { ...state().values, ...valuesFrom(conventions) } });
+  const take = (/** @type {Record<string, string>} */ conventions) =>
+    change({ ...state(), values: { ...state().values, ...valuesFrom(conventions) } });
   const head = all.map(({ profile }) => html("th", { scope: "col" }, t(`clip.profile.${profile}`)));
-  const lines = CONVENTIONS.map((key) => html("tr", { "data-convention": key }, html("th", { scope: "row" }, t(`clip.convention.${key}`)), ...all.map(({ conventions }) => html("td", {}, plainly(conventions[key])))));
-  const buttons = all.map(({ profile, conventions }) => html("td", {}, html("button", { type: "button", class: "small", id: `clip-take-${profile}`, onclick: () => take(conventions), "aria-label": `${t("clip.take")}: ${t(`clip.profile.${profile}`)}` }, t("clip.take"))));
-  return html(
-    "div", { class: "lab-scroll", tabindex: 0, role: "region", "aria-label": t("clip.profiles.label") },
+  const lines = CONVENTIONS.map((key) =>
     html(
-      "table", { class: "lab-table" },
+      "tr",
+      { "data-convention": key },
+      html("th", { scope: "row" }, t(`clip.convention.${key}`)),
+      ...all.map(({ conventions }) => html("td", {}, plainly(conventions[key]))),
+    ),
+  );
+  const buttons = all.map(({ profile, conventions }) =>
+    html(
+      "td",
+      {},
+      html(
+        "button",
+        {
+          type: "button",
+          class: "small",
+          id: `clip-take-${profile}`,
+          onclick: () => take(conventions),
+          "aria-label": `${t("clip.take")}: ${t(`clip.profile.${profile}`)}`,
+        },
+        t("clip.take"),
+      ),
+    ),
+  );
+  return html(
+    "div",
+    { class: "lab-scroll", tabindex: 0, role: "region", "aria-label": t("clip.profiles.label") },
+    html(
+      "table",
+      { class: "lab-table" },
       html("thead", {}, html("tr", {}, html("th", { scope: "col", class: "words" }, t("clip.profiles.what")), ...head)),
       html("tbody", {}, ...lines, html("tr", {}, html("th", { scope: "row" }, t("clip.take.row")), ...buttons)),
     ),

@@ -22,54 +22,94 @@ export const scales = ["linear", "log"];
 export const LIMITS = { advantage: 100, q: [1e-6, 0.999], tokens: [1, 64], other: 5, ratio: 1e-3 };
 
 /** @type {Record<string, number>} */
-export const startValues = Object.fromEntries(losses.flatMap(({ id, parameters }) => parameters.map(({ key, start }) => [`${id}.${key}`, start])));
+export const startValues = Object.fromEntries(
+  losses.flatMap(({ id, parameters }) => parameters.map(({ key, start }) => [`${id}.${key}`, start])),
+);
 
 /** @param {string[]} ids */
 const inOrder = (...ids) => lossIds.filter((id) => ids.includes(id));
 
 /** @type {State} */
 const plain = {
-  advantage: 1, q: 0.1, ratio: 1.5, scale: "linear", most: 4, tokens: 2, other: 0,
-  on: inOrder("surrogate", "ppo", "cispo", "sapo", "gspo"), values: startValues, chosen: "ppo",
+  advantage: 1,
+  q: 0.1,
+  ratio: 1.5,
+  scale: "linear",
+  most: 4,
+  tokens: 2,
+  other: 0,
+  on: inOrder("surrogate", "ppo", "cispo", "sapo", "gspo"),
+  values: startValues,
+  chosen: "ppo",
 };
 
 /** @type {{ id: string, state: State }[]} */
 export const presets = [
   { id: "overview", state: plain },
-  { id: "dual", state: { ...plain, advantage: -1, ratio: 5, most: 10, on: inOrder("surrogate", "ppo", "dual"), chosen: "dual" } },
+  {
+    id: "dual",
+    state: { ...plain, advantage: -1, ratio: 5, most: 10, on: inOrder("surrogate", "ppo", "dual"), chosen: "dual" },
+  },
   { id: "higher", state: { ...plain, q: 0.02, ratio: 1.25, most: 2, on: inOrder("ppo", "higher"), chosen: "higher" } },
   { id: "keeps", state: { ...plain, ratio: 2, on: inOrder("ppo", "cispo", "cispoCap", "tis"), chosen: "cispo" } },
-  { id: "soft", state: { ...plain, tokens: 1, ratio: 1.8, on: inOrder("ppo", "sapo", "vespo", "dro"), chosen: "sapo" } },
-  { id: "outlier", state: { ...plain, tokens: 8, ratio: 3, on: inOrder("ppo", "gspo", "gmpo", "luspo"), chosen: "gspo" } },
-  { id: "rare", state: { ...plain, q: 0.01, ratio: 6, most: 10, on: inOrder("ppo", "dppoTv", "dppoKl"), chosen: "dppoTv" } },
-  { id: "bad", state: { ...plain, advantage: -1, ratio: 0.5, most: 4, scale: "log", on: inOrder("ppo", "cispo", "tis", "topr", "sapo"), chosen: "topr" } },
+  {
+    id: "soft",
+    state: { ...plain, tokens: 1, ratio: 1.8, on: inOrder("ppo", "sapo", "vespo", "dro"), chosen: "sapo" },
+  },
+  {
+    id: "outlier",
+    state: { ...plain, tokens: 8, ratio: 3, on: inOrder("ppo", "gspo", "gmpo", "luspo"), chosen: "gspo" },
+  },
+  {
+    id: "rare",
+    state: { ...plain, q: 0.01, ratio: 6, most: 10, on: inOrder("ppo", "dppoTv", "dppoKl"), chosen: "dppoTv" },
+  },
+  {
+    id: "bad",
+    state: {
+      ...plain,
+      advantage: -1,
+      ratio: 0.5,
+      most: 4,
+      scale: "log",
+      on: inOrder("ppo", "cispo", "tis", "topr", "sapo"),
+      chosen: "topr",
+    },
+  },
   { id: "all", state: { ...plain, on: lossIds } },
 ];
 
 export const initial = () => presets[0].state;
 
 /** @param {State} state */
-export const presetOf = (state) => presets.find((preset) => preset.state === state || JSON.stringify(preset.state) === JSON.stringify(state))?.id ?? "";
+export const presetOf = (state) =>
+  presets.find((preset) => preset.state === state || JSON.stringify(preset.state) === JSON.stringify(state))?.id ?? "";
 
 /** The largest ratio a token can have: its probability is at most 1. @param {number} q */
 export const reach = (q) => 1 / q;
 
 /**
- * Another old probability; the ratio stays possible.
+ * Sets the old probability; the ratio stays possible.
  * @param {State} state
  * @param {number} q
  * @returns {State}
  */
-export const withProbability = (state, q) => ({ ...state, q, ratio: Math.min(state.ratio, Number((0.999 * reach(q)).toPrecision(6))) });
+export const withProbability = (state, q) => ({
+  ...state,
+  q,
+  ratio: Math.min(state.ratio, Number((0.999 * reach(q)).toPrecision(6))),
+});
 
 /**
- * A loss more or less; the one explained is always on.
+ * Adds or removes a loss; the one explained is always on.
  * @param {State} state
  * @param {string} id
  * @returns {State}
  */
 export function withToggled(state, id) {
-  const on = state.on.includes(id) ? state.on.filter((one) => one !== id) : lossIds.filter((one) => one === id || state.on.includes(one));
+  const on = state.on.includes(id)
+    ? state.on.filter((one) => one !== id)
+    : lossIds.filter((one) => one === id || state.on.includes(one));
   if (on.length === 0) return state;
   const chosen = on.length > state.on.length ? id : on.includes(state.chosen) ? state.chosen : on[0];
   return { ...state, on, chosen };
@@ -86,14 +126,19 @@ export function read(data) {
     const value = given[key];
     return typeof value === "number" && value >= least && value <= most ? value : /** @type {number} */ (plain[key]);
   };
-  const among = (/** @type {keyof State} */ key, /** @type {readonly unknown[]} */ options) => /** @type {any} */ (options.includes(given[key]) ? given[key] : plain[key]);
+  const among = (/** @type {keyof State} */ key, /** @type {readonly unknown[]} */ options) =>
+    /** @type {any} */ (options.includes(given[key]) ? given[key] : plain[key]);
   const wanted = Array.isArray(given.on) ? lossIds.filter((id) => given.on.includes(id)) : [];
   const on = wanted.length > 0 ? wanted : plain.on;
   const q = number("q", LIMITS.q[0], LIMITS.q[1]);
-  const values = Object.fromEntries(losses.flatMap(({ id, parameters }) => parameters.map(({ key, start, range: [least, most] }) => {
-    const value = given.values?.[`${id}.${key}`];
-    return [`${id}.${key}`, typeof value === "number" && value >= least && value <= most ? value : start];
-  })));
+  const values = Object.fromEntries(
+    losses.flatMap(({ id, parameters }) =>
+      parameters.map(({ key, start, range: [least, most] }) => {
+        const value = given.values?.[`${id}.${key}`];
+        return [`${id}.${key}`, typeof value === "number" && value >= least && value <= most ? value : start];
+      }),
+    ),
+  );
   const tokens = number("tokens", LIMITS.tokens[0], LIMITS.tokens[1]);
   return {
     advantage: number("advantage", -LIMITS.advantage, LIMITS.advantage),

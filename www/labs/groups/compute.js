@@ -1,5 +1,7 @@
-// All numbers of the laboratory of groups, from the library: every estimator, its sums, and the statistics that explain it.
+// All numbers of the laboratory of groups, from the library: every estimator, its sums,
+// and the statistics that explain it.
 
+import { refusalOf } from "../../parts/refusals.js";
 import { estimators } from "./estimators.js";
 import { samplesOf } from "./state.js";
 
@@ -30,18 +32,19 @@ import { samplesOf } from "./state.js";
  * @typedef {object} Result
  * @property {Float64Array} scores
  * @property {Record<string, Float64Array>} advantages
- * @property {Record<string, { code: string, message: string }>} refused
+ * @property {Record<string, import("../../parts/refusals.js").Refusal>} refused
  * @property {Record<string, Float64Array>} sums of each group
  * @property {Group[]} groups
  * @property {(Group | undefined)[]} rest of each sample: the same statistics of its group without it
  * @property {Group[][]} sources the groups of each source of reward
  * @property {{ mean: number, sample: number }} batch
- * @property {Record<string, { mean: number, variance: number, values: Float64Array }>} whitening what the whitened estimators whiten, and by which
- *   mean and variance over all tokens
+ * @property {Record<string, { mean: number, variance: number, values: Float64Array }>} whitening what the whitened
+ *   estimators whiten, and by which mean and variance over all tokens
  */
 
 /** @param {Uint32Array} sizes */
-const edges = (sizes) => Uint32Array.from([0, ...sizes].map((_, i) => sizes.slice(0, i).reduce((all, n) => all + n, 0)));
+const edges = (sizes) =>
+  Uint32Array.from([0, ...sizes].map((_, i) => sizes.slice(0, i).reduce((all, n) => all + n, 0)));
 
 /**
  * @param {import("../../engine.js").Library} library
@@ -60,28 +63,45 @@ export function compute(library, state) {
   const first = Float64Array.from(samples, ({ score }) => score);
   const second = Float64Array.from(samples, ({ format }) => format);
   // score + weight · second, as the library's `score − β·kl`
-  const scores = state.second ? library.shapeRewardsF64(bySample, { scores: first, kl: second }, -state.weight) : first;
+  const scores = state.second
+    ? library.shapeRewardsF64(bySample, { scores: first, kl: second }, { beta: -state.weight })
+    : first;
   /** @type {Inputs} */
   const inputs = {
-    batch, starts: Array.from(offsets.slice(0, -1)), groups: { sizes }, scores, rewards: library.placeScoresF64(batch, scores),
+    batch,
+    starts: Array.from(offsets.slice(0, -1)),
+    groups: { sizes },
+    scores,
+    rewards: library.placeScoresF64(batch, scores),
     greedy: Float64Array.from(state.prompts.flatMap((prompt) => prompt.samples.map(() => prompt.greedy))),
     sources: state.second ? Float64Array.from([...first, ...second]) : first,
     weights: state.second ? Float64Array.from([1, state.weight]) : Float64Array.from([1]),
   };
   /** @type {Result} */
-  const result = { scores, advantages: {}, refused: {}, sums: {}, groups: [], rest: [], sources: [], batch: { mean: NaN, sample: NaN }, whitening: {} };
+  const result = {
+    scores,
+    advantages: {},
+    refused: {},
+    sums: {},
+    groups: [],
+    rest: [],
+    sources: [],
+    batch: { mean: NaN, sample: NaN },
+    whitening: {},
+  };
   for (const { id, run } of estimators) {
     try {
       result.advantages[id] = run(library, inputs);
-      result.sums[id] = library.rowSumsF64(bySample, result.advantages[id]);
+      result.sums[id] = library.sequenceSumsF64(bySample, result.advantages[id]);
     } catch (error) {
-      const { code = "unknown", message = String(error) } = /** @type {any} */ (error);
-      result.refused[id] = { code, message };
+      result.refused[id] = refusalOf(error);
     }
   }
   const kept = library.dynamicSamplingFilterF64(inputs.groups, scores);
   result.groups = statistics(library, sizes, scores, lengths, kept);
-  result.sources = state.second ? [first, second].map((source) => statistics(library, sizes, source, lengths, kept)) : [result.groups];
+  result.sources = state.second
+    ? [first, second].map((source) => statistics(library, sizes, source, lengths, kept))
+    : [result.groups];
   result.rest = samples.map((_, i) => rest(library, sizes, scores, i));
   const all = library.Batch.padded(1, samples.length, ones(samples.length));
   result.batch = { mean: library.meanF64(all, scores), sample: deviation(library, all, scores, "sample") };
@@ -116,8 +136,11 @@ function statistics(library, sizes, scores, lengths, kept) {
     const spans = edges(lengths.slice(from, from + sizes[g]));
     const tokens = library.Batch.packed(spans, new Uint8Array(spans[own.length]).fill(1));
     const group = {
-      mean: library.meanF64(batch, own), sample: deviation(library, batch, own, "sample"), population: deviation(library, batch, own, "population"),
-      perToken: library.meanF64(tokens, library.broadcastF64(tokens, own)), kept: kept[g] === 1,
+      mean: library.meanF64(batch, own),
+      sample: deviation(library, batch, own, "sample"),
+      population: deviation(library, batch, own, "population"),
+      perToken: library.meanF64(tokens, library.broadcastF64(tokens, own)),
+      kept: kept[g] === 1,
     };
     batch.free();
     tokens.free();
@@ -137,7 +160,13 @@ function rest(library, sizes, scores, index) {
   const to = starts.find((start) => start > index) ?? 0;
   const others = scores.slice(from, to).filter((_, j) => from + j !== index);
   if (others.length === 0) return undefined;
-  return statistics(library, Uint32Array.from([others.length]), others, new Uint32Array(others.length).fill(1), new Uint8Array(1))[0];
+  return statistics(
+    library,
+    Uint32Array.from([others.length]),
+    others,
+    new Uint32Array(others.length).fill(1),
+    new Uint8Array(1),
+  )[0];
 }
 
 /**
@@ -153,7 +182,11 @@ function whitening(library, { batch, groups, scores, sources, weights }) {
   const decoupled = library.decoupledScoresF64(groups, { sources, weights }, { epsilon: 1e-6, singleton: "raw" });
   const found = (/** @type {Float64Array} */ values) => {
     const tokens = library.broadcastF64(batch, values);
-    return { mean: library.meanF64(batch, tokens), variance: batch.kept < 2 ? NaN : library.varianceF64(batch, tokens), values };
+    return {
+      mean: library.meanF64(batch, tokens),
+      variance: batch.kept < 2 ? NaN : library.varianceF64(batch, tokens),
+      values,
+    };
   };
   return { "rf-baseline": found(raw), "rf": found(scores), "gdpo": found(decoupled) };
 }

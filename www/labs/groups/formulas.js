@@ -41,7 +41,11 @@ const centred = [() => minus(s(), mu()), ({ score, group: { mean } }) => minus(n
 /** @param {() => Element} value @returns {Pair} */
 const whitened = (value) => [
   () => over(minus(value(), name("m")), root(plus(name("v"), eps()))),
-  ({ whitening }) => over(minus(num(whitening?.value ?? NaN), num(whitening?.mean ?? NaN)), root(plus(num(whitening?.variance ?? NaN), num(1e-8)))),
+  ({ whitening }) =>
+    over(
+      minus(num(whitening?.value ?? NaN), num(whitening?.mean ?? NaN)),
+      root(plus(num(whitening?.variance ?? NaN), num(1e-8))),
+    ),
 ];
 const sourcesSum = () => group(mathml("munder", {}, op("∑"), name("k")), sub(name("w"), name("k")));
 
@@ -57,7 +61,8 @@ const forms = {
   ],
   "grpo-batch": [
     () => over(minus(s(), mu()), plus(sigma(upright("batch")), eps())),
-    ({ score, group: { mean }, batch, epsilon }) => over(minus(num(score), num(mean)), plus(num(batch.sample), num(epsilon))),
+    ({ score, group: { mean }, batch, epsilon }) =>
+      over(minus(num(score), num(mean)), plus(num(batch.sample), num(epsilon))),
   ],
   "nemo": [
     () => over(minus(s(), mu(rest())), plus(sigma(rest()), eps())),
@@ -69,29 +74,61 @@ const forms = {
   ],
   "dr-grpo": centred,
   "rloo": [() => minus(s(), mu(rest())), ({ score, rest: others }) => minus(num(score), num(others?.mean ?? NaN))],
-  "max-rl": [() => over(minus(s(), mu()), plus(mu(), eps())), ({ score, group: { mean }, epsilon }) => over(minus(num(score), num(mean)), plus(num(mean), num(epsilon)))],
-  "gpg": [() => group(name("α"), op("·"), brackets(minus(s(), mu()))), ({ alpha, score, group: { mean } }) => group(num(alpha), op("·"), brackets(minus(num(score), num(mean))))],
+  "max-rl": [
+    () => over(minus(s(), mu()), plus(mu(), eps())),
+    ({ score, group: { mean }, epsilon }) => over(minus(num(score), num(mean)), plus(num(mean), num(epsilon))),
+  ],
+  "gpg": [
+    () => group(name("α"), op("·"), brackets(minus(s(), mu()))),
+    ({ alpha, score, group: { mean } }) => group(num(alpha), op("·"), brackets(minus(num(score), num(mean)))),
+  ],
   "opo": [
-    () => minus(s(), over(group(mathml("munder", {}, op("∑"), name("j")), sub(name("n"), name("j")), sub(name("s"), name("j"))), group(mathml("munder", {}, op("∑"), name("j")), sub(name("n"), name("j"))))),
+    () =>
+      minus(
+        s(),
+        over(
+          group(mathml("munder", {}, op("∑"), name("j")), sub(name("n"), name("j")), sub(name("s"), name("j"))),
+          group(mathml("munder", {}, op("∑"), name("j")), sub(name("n"), name("j"))),
+        ),
+      ),
     ({ score, group: { perToken } }) => minus(num(score), num(perToken)),
   ],
   "pass-k": [
     () => over(minus(sub(name("s"), upright("best")), sub(name("s"), upright("second"))), plus(sigma(), eps())),
-    ({ best, score, second, group: { sample }, epsilon }) => (best ? over(minus(num(score), num(second)), plus(num(sample), num(epsilon))) : num(0)),
+    ({ best, score, second, group: { sample }, epsilon }) =>
+      best ? over(minus(num(score), num(second)), plus(num(sample), num(epsilon))) : num(0),
   ],
   "remax": [() => minus(s(), sub(name("b"), upright("greedy"))), ({ score, greedy }) => minus(num(score), num(greedy))],
   "flash": [() => minus(s(), mu(upright("batch"))), ({ score, batch }) => minus(num(score), num(batch.mean))],
   "rf-baseline": whitened(() => group(op("("), s(), op("−"), mu(), op(")"))),
   "rf": whitened(s),
   "decoupled": [
-    () => group(sourcesSum(), over(minus(sub(name("s"), group(name("k"), op(","), name("i"))), mu(group(name("k"), op(","), name("g")))), plus(sigma(group(name("k"), op(","), name("g"))), eps()))),
-    ({ sources, epsilon }) => group(...sources.flatMap(({ weight, score, group: own }, k) => [
-      k > 0 && op("+"), num(weight), op("·"), over(minus(num(score), num(own.mean)), plus(num(own.sample), num(epsilon))),
-    ])),
+    () =>
+      group(
+        sourcesSum(),
+        over(
+          minus(sub(name("s"), group(name("k"), op(","), name("i"))), mu(group(name("k"), op(","), name("g")))),
+          plus(sigma(group(name("k"), op(","), name("g"))), eps()),
+        ),
+      ),
+    ({ sources, epsilon }) =>
+      group(
+        ...sources.flatMap(({ weight, score, group: own }, k) => [
+          k > 0 && op("+"),
+          num(weight),
+          op("·"),
+          over(minus(num(score), num(own.mean)), plus(num(own.sample), num(epsilon))),
+        ]),
+      ),
   ],
   "gdpo": whitened(() => sub(name("a"), name("i"))),
   "token-baseline": [
-    () => group(over(number("1"), sub(name("n"), name("i"))), mathml("munder", {}, op("∑"), name("t")), brackets(minus(sub(name("G"), group(name("i"), op(","), name("t"))), sub(name("b"), name("t"))))),
+    () =>
+      group(
+        over(number("1"), sub(name("n"), name("i"))),
+        mathml("munder", {}, op("∑"), name("t")),
+        brackets(minus(sub(name("G"), group(name("i"), op(","), name("t"))), sub(name("b"), name("t")))),
+      ),
     ({ score, baseline }) => minus(num(score), num(baseline)),
   ],
 };
@@ -104,7 +141,8 @@ export const formula = (id) => math("block", sub(name("A"), name("i")), op("="),
  * @param {Case} sample
  * @param {string} value as shown
  */
-export const withNumbers = (id, sample, value) => math("block", op("="), forms[id][1](sample), op("="), mathml("mn", {}, value));
+export const withNumbers = (id, sample, value) =>
+  math("block", op("="), forms[id][1](sample), op("="), mathml("mn", {}, value));
 
 /** What a group of one gets in place of the formula. @param {string} value */
 export const alone = (value) => math("block", sub(name("A"), name("i")), op("="), mathml("mn", {}, value));

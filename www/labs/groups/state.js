@@ -1,6 +1,6 @@
-// What the reader can change in the laboratory of groups: prompts, the scores of their samples, how long these are.
+// What the user can change in the laboratory of groups: prompts, the scores of their samples, how long these are.
 
-import { whole } from "../table.js";
+import { whole } from "../cells.js";
 
 /**
  * @typedef {object} Sample
@@ -18,7 +18,11 @@ import { whole } from "../table.js";
  * @property {number} weight of the second source
  */
 
-export const LIMITS = /** @type {Record<string, [number, number]>} */ ({ prompts: [1, 5], samples: [1, 10], length: [1, 64] });
+export const LIMITS = /** @type {Record<string, [number, number]>} */ ({
+  prompts: [1, 5],
+  samples: [1, 10],
+  length: [1, 64],
+});
 
 /**
  * @param {number[]} scores
@@ -27,7 +31,10 @@ export const LIMITS = /** @type {Record<string, [number, number]>} */ ({ prompts
  * @param {number[]} [formats]
  * @returns {Prompt}
  */
-const prompt = (scores, lengths = [], greedy = 0, formats = []) => ({ samples: scores.map((score, i) => ({ score, format: formats[i] ?? 0, length: lengths[i] ?? 4 })), greedy });
+const prompt = (scores, lengths = [], greedy = 0, formats = []) => ({
+  samples: scores.map((score, i) => ({ score, format: formats[i] ?? 0, length: lengths[i] ?? 4 })),
+  greedy,
+});
 
 const one = (/** @type {Prompt[]} */ ...prompts) => ({ prompts, second: false, weight: 1 });
 
@@ -40,7 +47,10 @@ export const presets = {
   "outlier": () => one(prompt([0.2, 0.3, 0.25, 0.25, 0.3, 9])),
   "unequal": () => one(prompt([1, 0, 1, 0], [6, 3, 2, 9], 1), prompt([0, 1], [4, 12], 0)),
   "lengths": () => one(prompt([1, 1, 0, 0], [2, 4, 10, 32])),
-  "two-sources": () => ({ ...one(prompt([1, 0, 1, 0], [], 0, [0, 0, 0.1, 0.1]), prompt([1, 1, 1, 0], [], 1, [0.1, 0, 0, 0])), second: true }),
+  "two-sources": () => ({
+    ...one(prompt([1, 0, 1, 0], [], 0, [0, 0, 0.1, 0.1]), prompt([1, 1, 1, 0], [], 1, [0.1, 0, 0, 0])),
+    second: true,
+  }),
 };
 
 /** All samples in a row. @param {State} state */
@@ -67,7 +77,10 @@ export function placeOf(state, index) {
  * @param {(prompt: Prompt) => Prompt} change
  * @returns {State}
  */
-export const withPrompt = (state, which, change) => ({ ...state, prompts: state.prompts.map((prompt, p) => (p === which ? change(prompt) : prompt)) });
+export const withPrompt = (state, which, change) => ({
+  ...state,
+  prompts: state.prompts.map((prompt, p) => (p === which ? change(prompt) : prompt)),
+});
 
 /**
  * @param {State} state
@@ -77,11 +90,17 @@ export const withPrompt = (state, which, change) => ({ ...state, prompts: state.
  */
 export function withSample(state, index, changes) {
   const [p, place] = placeOf(state, index);
-  return withPrompt(state, p, (prompt) => ({ ...prompt, samples: prompt.samples.map((sample, i) => (i === place ? { ...sample, ...changes } : sample)) }));
+  return withPrompt(state, p, (prompt) => ({
+    ...prompt,
+    samples: prompt.samples.map((sample, i) => (i === place ? { ...sample, ...changes } : sample)),
+  }));
 }
 
 /** @type {(prompt: Prompt) => Prompt} */
-export const longer = (prompt) => ({ ...prompt, samples: [...prompt.samples, { ...prompt.samples[prompt.samples.length - 1] }] });
+export const longer = (prompt) => ({
+  ...prompt,
+  samples: [...prompt.samples, { ...prompt.samples[prompt.samples.length - 1] }],
+});
 
 /** @type {(prompt: Prompt) => Prompt} */
 export const shorter = (prompt) => ({ ...prompt, samples: prompt.samples.slice(0, -1) });
@@ -96,14 +115,24 @@ export const withMore = (state) => ({ ...state, prompts: [...state.prompts, stat
  */
 export function read(data) {
   const given = /** @type {any} */ (data);
-  if (typeof given !== "object" || given === null || !Array.isArray(given.prompts) || !whole(given.prompts.length, LIMITS.prompts)) return null;
+  if (
+    typeof given !== "object" ||
+    given === null ||
+    !Array.isArray(given.prompts) ||
+    !whole(given.prompts.length, LIMITS.prompts)
+  )
+    return null;
   /** @type {Prompt[]} */
   const prompts = [];
   for (const each of given.prompts) {
     if (!Array.isArray(each?.samples) || !whole(each.samples.length, LIMITS.samples)) return null;
     if (!each.samples.every((/** @type {any} */ sample) => typeof sample?.score === "number")) return null;
     const number = (/** @type {unknown} */ value) => (typeof value === "number" ? value : 0);
-    const samples = each.samples.map((/** @type {any} */ { score, format, length }) => ({ score, format: number(format), length: whole(length, LIMITS.length) ? length : 4 }));
+    const samples = each.samples.map((/** @type {any} */ { score, format, length }) => ({
+      score,
+      format: number(format),
+      length: whole(length, LIMITS.length) ? length : 4,
+    }));
     prompts.push({ samples, greedy: number(each.greedy) });
   }
   return { prompts, second: given.second === true, weight: Number.isFinite(given.weight) ? given.weight : 1 };

@@ -1,4 +1,4 @@
-// The two distributions: one card per action, with a field for each side and what becomes of it.
+// The two distributions: one card per action, with a field for each side and the results.
 
 import { html } from "../../parts/dom.js";
 import { numberField } from "../../parts/fields.js";
@@ -25,7 +25,10 @@ export class ActionCards {
     this.change = change;
     /** what the cards were built for */
     this.built = "";
-    /** @type {{ fields: Record<Side, import("../../parts/fields.js").NumberField>, shares: Record<Side, HTMLElement>, bars: Record<Side, HTMLElement>, ratio: HTMLElement }[]} */
+    /**
+     * @type {{ fields: Record<Side, import("../../parts/fields.js").NumberField>, shares: Record<Side, HTMLElement>,
+     *   bars: Record<Side, HTMLElement>, ratio: HTMLElement }[]}
+     */
     this.cards = [];
   }
 
@@ -72,17 +75,39 @@ export class ActionCards {
           return null;
         },
       });
-      field.input.setAttribute("aria-label", t("kl.entry.label", { side: t(`kl.entry.${side}`), form: t(`kl.form.${form}`), action: name }));
+      field.input.setAttribute(
+        "aria-label",
+        t("kl.entry.label", { side: t(`kl.entry.${side}`), form: t(`kl.form.${form}`), action: name }),
+      );
       const share = html("output", { "data-share": `${side}-${index}` });
       const bar = html("span", { class: `kl-bar ${side}`, "aria-hidden": "true" });
-      return { field, share, bar, element: html("div", { class: "kl-entry" }, field.element, html("span", { class: "kl-share" }, side === "policy" ? "π " : "ref ", share), bar) };
+      return {
+        field,
+        share,
+        bar,
+        element: html(
+          "div",
+          { class: "kl-entry" },
+          field.element,
+          html("span", { class: "kl-share" }, side === "policy" ? "π " : "ref ", share),
+          bar,
+        ),
+      };
     };
     const [policy, reference] = sides.map(line);
     const ratio = html("output", { "data-ratio": index });
     this.cards.push({
-      fields: { policy: policy.field, reference: reference.field }, shares: { policy: policy.share, reference: reference.share },
-      bars: { policy: policy.bar, reference: reference.bar }, ratio,
+      fields: { policy: policy.field, reference: reference.field },
+      shares: { policy: policy.share, reference: reference.share },
+      bars: { policy: policy.bar, reference: reference.bar },
+      ratio,
     });
-    return html("div", { class: "kl-action" }, html("h3", {}, name, html("span", { class: "kl-ratio" }, "d ", ratio)), policy.element, reference.element);
+    return html(
+      "div",
+      { class: "kl-action" },
+      html("h3", {}, name, html("span", { class: "kl-ratio" }, "d ", ratio)),
+      policy.element,
+      reference.element,
+    );
   }
 }

@@ -1,10 +1,10 @@
-// All numbers of the laboratory, from the library. Expectations are sums over the actions, weighed by their probability: the library's
-// summed surrogate with an old log-probability of 0 is exactly Σ p·x, its gradient each p·x.
+// All numbers of the laboratory, from the library. Expectations are sums over the actions, weighed by their
+// probability: the library's summed surrogate with an old log-probability of 0 is exactly Σ p·x, its gradient each p·x.
 
-import { rows } from "./rows.js";
+import { rows } from "./estimates.js";
 
 /** @typedef {import("./state.js").State} State */
-/** @typedef {import("./rows.js").Row} Row */
+/** @typedef {import("./estimates.js").Row} Row */
 
 /**
  * @typedef {object} Enumeration of one row
@@ -17,7 +17,10 @@ import { rows } from "./rows.js";
  * @property {Verdict} verdict
  */
 
-/** @typedef {{ kind: "truth" | "zero" | "right" | "other" | "longer" | "against" | "tilted", cosine: number, factor: number }} Verdict */
+/**
+ * @typedef {{ kind: "truth" | "zero" | "right" | "other" | "longer" | "against" | "tilted", cosine: number,
+ *   factor: number }} Verdict
+ */
 
 /**
  * @typedef {object} Result
@@ -37,10 +40,15 @@ import { rows } from "./rows.js";
  * @param {import("./state.js").Distribution} distribution
  * @returns {Float64Array} logits; the logarithm of what is proportional to a probability is one
  */
-export const logitsOf = (library, { form, values }) => Float64Array.from(values, (value) => (form === "logits" ? value : library.lnF64(value)));
+export const logitsOf = (library, { form, values }) =>
+  Float64Array.from(values, (value) => (form === "logits" ? value : library.lnF64(value)));
 
 /** @param {Row} row @param {State} state @returns {import("../../engine.js").KlConfig} */
-const klConfig = (row, { bounds }) => ({ estimator: row.estimator, gradient: row.straight ? "straight-through" : "own", bounds });
+const klConfig = (row, { bounds }) => ({
+  estimator: row.estimator,
+  gradient: row.straight ? "straight-through" : "own",
+  bounds,
+});
 
 /**
  * The value of an estimate for each token, and its derivative by the token's log-probability.
@@ -53,10 +61,14 @@ const klConfig = (row, { bounds }) => ({ estimator: row.estimator, gradient: row
  */
 export function estimate(library, batch, input, row, state) {
   const kl = klConfig(row, state);
-  if (!row.weight) return { values: library.klEstimateF64(batch, input, kl), slopes: library.klGradientF64(batch, input, kl) };
+  if (!row.weight)
+    return { values: library.klEstimateF64(batch, input, kl), slopes: library.klGradientF64(batch, input, kl) };
   const config = { weight: row.weight, kl };
   const gradKl = new Float64Array(input.logProbs.length).fill(1);
-  return { values: library.klImportanceWeightedF64(batch, input, config), slopes: library.klImportanceWeightedGradientF64(batch, { ...input, gradKl }, config) };
+  return {
+    values: library.klImportanceWeightedF64(batch, input, config),
+    slopes: library.klImportanceWeightedGradientF64(batch, { ...input, gradKl }, config),
+  };
 }
 
 /**
@@ -71,7 +83,8 @@ export function compute(library, state) {
   const square = library.Batch.padded(count, count, ones);
   const tokens = Uint32Array.from({ length: count }, (_, i) => i);
   // one token for every action, each before the same logits
-  const repeated = (/** @type {Float64Array} */ logits) => Float64Array.from({ length: count * count }, (_, i) => logits[i % count]);
+  const repeated = (/** @type {Float64Array} */ logits) =>
+    Float64Array.from({ length: count * count }, (_, i) => logits[i % count]);
   const logits = repeated(logitsOf(library, state.policy));
   const refLogits = repeated(logitsOf(library, state.reference));
   const logP = library.tokenLogProbsF64(batch, { logits, tokens, vocab: count });
@@ -80,13 +93,24 @@ export function compute(library, state) {
 
   /** Σ weight·x and each weight·x. @param {Float64Array} logWeights @param {Float64Array} x */
   const weighed = (logWeights, x) => {
-    const { loss, grad } = library.surrogateF64(batch, { logProbs: logWeights, oldLogProbs: zeros, advantages: x.map((one) => -one) }, { aggregate: { mode: "token-sum" } });
+    const { loss, grad } = library.surrogateF64(
+      batch,
+      { logProbs: logWeights, oldLogProbs: zeros, advantages: x.map((one) => -one) },
+      { aggregate: { mode: "token-sum" } },
+    );
     return { sum: loss, each: grad };
   };
-  /** The gradient to the logits, from those to each action's log-probability. @param {Float64Array} gradLogProbs @returns {Float64Array} */
+  /**
+   * The gradient to the logits, from those to each action's log-probability.
+   * @param {Float64Array} gradLogProbs
+   * @returns {Float64Array}
+   */
   const toLogits = (gradLogProbs) => {
     const each = library.logitsGradientF64(batch, { logits, tokens, vocab: count, gradLogProbs, gradEntropy: zeros });
-    return library.rowSumsF64(square, Float64Array.from({ length: count * count }, (_, i) => each[(i % count) * count + Math.floor(i / count)]));
+    return library.sequenceSumsF64(
+      square,
+      Float64Array.from({ length: count * count }, (_, i) => each[(i % count) * count + Math.floor(i / count)]),
+    );
   };
   const ofOne = (/** @type {ArrayLike<number>} */ all) => all[0];
   const kl = ofOne(library.klExactF64(batch, { logits, refLogits, vocab: count }));
@@ -100,7 +124,13 @@ export function compute(library, state) {
   const enumerated = rows.map((row) => {
     if (row.place === "truth") {
       const gradient = row.other ? other : truth;
-      return { row, value: row.other ? otherKl : kl, bias: 0, gradient, verdict: { kind: /** @type {const} */ ("truth"), cosine: 1, factor: 1 } };
+      return {
+        row,
+        value: row.other ? otherKl : kl,
+        bias: 0,
+        gradient,
+        verdict: { kind: /** @type {const} */ ("truth"), cosine: 1, factor: 1 },
+      };
     }
     const { values, slopes } = estimate(library, batch, input, row, state);
     const value = weighed(logP, values).sum;
@@ -118,8 +148,8 @@ export function compute(library, state) {
 }
 
 /**
- * Which of the two gradients it is, if one of them; else how far it points away. Only compares what the library computed; gradients to
- * logits add up to 0, so the library's correlation is their cosine.
+ * Which of the two gradients it equals, if any; otherwise its angle to the true one. Only compares what the library
+ * computed; gradients to logits add up to 0, so the library's correlation is their cosine.
  * @param {import("../../engine.js").Library} library
  * @param {Float64Array} gradient
  * @param {Float64Array} truth
@@ -127,9 +157,12 @@ export function compute(library, state) {
  * @returns {Verdict}
  */
 function judge(library, gradient, truth, other) {
-  const most = (/** @type {Float64Array} */ values) => values.reduce((size, value) => Math.max(size, Math.abs(value)), 0);
-  const near = (/** @type {Float64Array} */ wanted) => gradient.every((value, i) => Math.abs(value - wanted[i]) <= 1e-9 * Math.max(1e-3, most(wanted)));
-  if (most(gradient) <= 1e-9 * Math.max(1e-3, most(truth)) && !near(truth)) return { kind: "zero", cosine: NaN, factor: 0 };
+  const most = (/** @type {Float64Array} */ values) =>
+    values.reduce((size, value) => Math.max(size, Math.abs(value)), 0);
+  const near = (/** @type {Float64Array} */ wanted) =>
+    gradient.every((value, i) => Math.abs(value - wanted[i]) <= 1e-9 * Math.max(1e-3, most(wanted)));
+  if (most(gradient) <= 1e-9 * Math.max(1e-3, most(truth)) && !near(truth))
+    return { kind: "zero", cosine: NaN, factor: 0 };
   if (near(truth)) return { kind: "right", cosine: 1, factor: 1 };
   // where policy and reference are the same there is no direction to compare with
   if (most(truth) <= 1e-12) return { kind: "against", cosine: NaN, factor: Infinity };
@@ -152,7 +185,10 @@ function judge(library, gradient, truth, other) {
  */
 export function curvesOf(library, state, wanted, seen) {
   const count = 321;
-  const reach = Math.min(24, Array.from(seen).reduce((most, d) => Math.max(most, Math.ceil(Math.abs(d) + 0.3)), 3));
+  const reach = Math.min(
+    24,
+    Array.from(seen).reduce((most, d) => Math.max(most, Math.ceil(Math.abs(d) + 0.3)), 3),
+  );
   // a little off the middle: never on the step of a slope at 0, nor on a round bound
   const d = Float64Array.from({ length: count }, (_, i) => ((2 * i) / (count - 1) - 1) * reach * 1.0007 + 0.00031);
   const batch = library.Batch.padded(count, 1, new Uint8Array(count).fill(1));

@@ -4,7 +4,7 @@ import { brackets, group, math, name, number, op, over, sub, sup, upright } from
 import { mathml } from "../../parts/dom.js";
 
 /** @typedef {import("../../parts/dom.js").Child} Child */
-/** @typedef {import("./rows.js").Row} Row */
+/** @typedef {import("./estimates.js").Row} Row */
 
 const d = () => name("d");
 const exp = (/** @type {Element[]} */ ...parts) => sup(name("e"), group(...parts));
@@ -35,11 +35,13 @@ const slopes = {
 export function sign({ estimator = "k1", weight }) {
   const base = estimator === "abs" ? group(op("|"), d(), op("|")) : sub(name("k"), estimator.slice(1));
   if (weight === "token") return group(rho(), op("·"), base);
-  if (weight === "score-function") return group(over(policy(), group(upright("sg"), brackets(policy()))), op("·"), base);
+  if (weight === "score-function")
+    return group(over(policy(), group(upright("sg"), brackets(policy()))), op("·"), base);
   return base;
 }
 
-export const logRatio = () => math("block", d(), op("="), log(policy(), brackets(name("a"))), op("−"), log(reference(), brackets(name("a"))));
+export const logRatio = () =>
+  math("block", d(), op("="), log(policy(), brackets(name("a"))), op("−"), log(reference(), brackets(name("a"))));
 
 /** Value and slope of an estimate. @param {Row} row @returns {Element[]} */
 export function definition(row) {
@@ -48,7 +50,15 @@ export function definition(row) {
   const base = sub(name("k"), estimator === "abs" ? upright("abs") : number(estimator.slice(1)));
   const weighed = weight === "token";
   const value = weighed
-    ? [rho(), op("·"), brackets(...values[estimator]()), op(","), name("ρ"), op("="), over(policy(), sub(name("π"), upright("old")))]
+    ? [
+        rho(),
+        op("·"),
+        brackets(...values[estimator]()),
+        op(","),
+        name("ρ"),
+        op("="),
+        over(policy(), sub(name("π"), upright("old"))),
+      ]
     : values[estimator]();
   const own = slopes[estimator]();
   const slope = straight
@@ -57,8 +67,18 @@ export function definition(row) {
       ? [...(weighed ? [rho()] : []), brackets(...own, op("+"), ...values[estimator]())]
       : own;
   return [
-    math("block", sign(row), op("="), ...(weight === "score-function" ? [number("1"), op("·"), brackets(...values[estimator]())] : value)),
-    math("block", over(group(op("∂"), weight ? brackets(sign(row)) : straight ? base : sign(row)), group(op("∂"), log(policy()))), op("="), ...slope),
+    math(
+      "block",
+      sign(row),
+      op("="),
+      ...(weight === "score-function" ? [number("1"), op("·"), brackets(...values[estimator]())] : value),
+    ),
+    math(
+      "block",
+      over(group(op("∂"), weight ? brackets(sign(row)) : straight ? base : sign(row)), group(op("∂"), log(policy()))),
+      op("="),
+      ...slope,
+    ),
   ];
 }
 
@@ -71,7 +91,10 @@ function truth(other) {
   const slope = other
     ? [at(policy), op("−"), at(reference)]
     : [at(policy), brackets(log(over(at(policy), at(reference))), op("−"), kl())];
-  return [math("block", kl(), op("="), sum(name("a")), at(first), log(over(at(first), at(second)))), math("block", over(group(op("∂"), kl()), z), op("="), ...slope)];
+  return [
+    math("block", kl(), op("="), sum(name("a")), at(first), log(over(at(first), at(second)))),
+    math("block", over(group(op("∂"), kl()), z), op("="), ...slope),
+  ];
 }
 
 /** What a trainer's gradient is on average. @param {Row} row */
@@ -79,7 +102,23 @@ export function expected(row) {
   if (row.place === "truth") return null;
   const inner = row.place === "loss" ? over(group(op("∂"), name("k")), group(op("∂"), log(policy()))) : name("k");
   const grad = () => group(op("∇"), log(policy(), brackets(name("a"))));
-  return math("block", expectation(), op("["), inner, op("·"), grad(), op("]"), op("="), sum(name("a")), policy(), brackets(name("a")), op("·"), inner.cloneNode(true), op("·"), grad());
+  return math(
+    "block",
+    expectation(),
+    op("["),
+    inner,
+    op("·"),
+    grad(),
+    op("]"),
+    op("="),
+    sum(name("a")),
+    policy(),
+    brackets(name("a")),
+    op("·"),
+    inner.cloneNode(true),
+    op("·"),
+    grad(),
+  );
 }
 
 /**
@@ -89,4 +128,11 @@ export function expected(row) {
  * @param {string} total
  */
 export const withNumbers = (p, k, total) =>
-  math("block", upright("E"), op("="), ...p.flatMap((share, i) => [i > 0 && op("+"), number(share), op("·"), number(k[i])]), op("="), number(total));
+  math(
+    "block",
+    upright("E"),
+    op("="),
+    ...p.flatMap((share, i) => [i > 0 && op("+"), number(share), op("·"), number(k[i])]),
+    op("="),
+    number(total),
+  );

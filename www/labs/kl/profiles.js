@@ -18,11 +18,27 @@ export function profileTable(library) {
   ];
   const head = [t("kl.profiles.what"), ...PROFILES.map((profile) => t(`kl.profile.${profile}`))];
   return html(
-    "div", { class: "lab-scroll", tabindex: 0, role: "region", "aria-label": t("kl.profiles.label") },
+    "div",
+    { class: "lab-scroll", tabindex: 0, role: "region", "aria-label": t("kl.profiles.label") },
     html(
-      "table", { class: "lab-table" },
-      html("thead", {}, html("tr", {}, ...head.map((text, i) => html("th", { scope: "col", class: i === 0 ? "kl-first" : null }, text)))),
-      html("tbody", {}, ...lines.map(({ name, texts }) => html("tr", {}, html("th", { scope: "row" }, name), ...texts.map((text) => html("td", {}, text))))),
+      "table",
+      { class: "lab-table" },
+      html(
+        "thead",
+        {},
+        html(
+          "tr",
+          {},
+          ...head.map((text, i) => html("th", { scope: "col", class: i === 0 ? "kl-first" : null }, text)),
+        ),
+      ),
+      html(
+        "tbody",
+        {},
+        ...lines.map(({ name, texts }) =>
+          html("tr", {}, html("th", { scope: "row" }, name), ...texts.map((text) => html("td", {}, text))),
+        ),
+      ),
     ),
   );
 }

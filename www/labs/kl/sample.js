@@ -1,6 +1,7 @@
-// Samples from the policy and what the estimators make of them. The generator is seeded: the same seed gives the same samples.
+// Samples from the policy and what the estimators make of them. The generator is seeded:
+// the same seed gives the same samples.
 
-import { rowOf } from "./rows.js";
+import { rowOf } from "./estimates.js";
 
 /** @typedef {import("./state.js").State} State */
 
@@ -43,7 +44,7 @@ export function draw(p, count, seed) {
 
 /**
  * @typedef {object} Sampled what one estimator makes of the samples
- * @property {import("./rows.js").Row} row
+ * @property {import("./estimates.js").Row} row
  * @property {number} mean
  * @property {number} variance of the entries
  * @property {number} error the mean's standard error
@@ -86,7 +87,11 @@ export function sample(library, state, result) {
   all.free();
   groups.free();
   const [low, high] = range(estimates.map(({ averaged }) => averaged));
-  return { entries, counts, estimates: estimates.map(({ averaged, ...rest }) => ({ ...rest, ...bins(averaged, low, high) })) };
+  return {
+    entries,
+    counts,
+    estimates: estimates.map(({ averaged, ...rest }) => ({ ...rest, ...bins(averaged, low, high) })),
+  };
 }
 
 const BINS = 48;
@@ -116,6 +121,7 @@ function range(all) {
 function bins(values, low, high) {
   const width = (high - low) / BINS;
   const shares = new Float64Array(BINS);
-  for (const value of values) shares[Math.min(BINS - 1, Math.max(0, Math.floor((value - low) / width)))] += 1 / values.length;
+  for (const value of values)
+    shares[Math.min(BINS - 1, Math.max(0, Math.floor((value - low) / width)))] += 1 / values.length;
   return { middles: Float64Array.from({ length: BINS }, (_, i) => low + (i + 0.5) * width), shares };
 }

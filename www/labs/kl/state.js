@@ -48,27 +48,45 @@ export const presets = [
   { id: "other-way", state: plain },
   { id: "nothing", state: { ...plain, chosen: "loss.k1" } },
   { id: "weighted", state: { ...plain, chosen: "loss.ratio-k3", ratio: 1.5 } },
-  { id: "bound", state: { ...plain, policy: { form: "logits", values: [6, 3, 0] }, bounds: "k3-only", chosen: "loss.k3" } },
   {
-    id: "rare", state: {
-      ...plain, policy: { form: "probabilities", values: [0.499, 0.499, 0.002] }, reference: { form: "probabilities", values: [0.3, 0.3, 0.4] },
-      chosen: "reward.k3", samples: 200,
+    id: "bound",
+    state: { ...plain, policy: { form: "logits", values: [6, 3, 0] }, bounds: "k3-only", chosen: "loss.k3" },
+  },
+  {
+    id: "rare",
+    state: {
+      ...plain,
+      policy: { form: "probabilities", values: [0.499, 0.499, 0.002] },
+      reference: { form: "probabilities", values: [0.3, 0.3, 0.4] },
+      chosen: "reward.k3",
+      samples: 200,
     },
   },
-  { id: "near", state: { ...plain, policy: { form: "probabilities", values: [0.22, 0.3, 0.48] }, chosen: "loss.k2", together: 64, samples: 10_000 } },
+  {
+    id: "near",
+    state: {
+      ...plain,
+      policy: { form: "probabilities", values: [0.22, 0.3, 0.48] },
+      chosen: "loss.k2",
+      together: 64,
+      samples: 10_000,
+    },
+  },
 ];
 
 export const initial = () => presets[0].state;
 
 /** The example a state is, if it is one as it was given. @param {State} state */
-export const presetOf = (state) => presets.find((preset) => preset.state === state || JSON.stringify(preset.state) === JSON.stringify(state))?.id ?? "";
+export const presetOf = (state) =>
+  presets.find((preset) => preset.state === state || JSON.stringify(preset.state) === JSON.stringify(state))?.id ?? "";
 
 /**
  * Whether a number may stand in a distribution.
  * @param {Form} form
  * @param {number} value
  */
-export const fits = (form, value) => Number.isFinite(value) && (form === "logits" ? Math.abs(value) <= 50 : value >= 1e-12 && value <= 1e6);
+export const fits = (form, value) =>
+  Number.isFinite(value) && (form === "logits" ? Math.abs(value) <= 50 : value >= 1e-12 && value <= 1e6);
 
 /**
  * @param {State} state
@@ -84,17 +102,23 @@ export const withDistribution = (state, side, change) => ({ ...state, [side]: { 
  * @param {number} index
  * @param {number} value
  */
-export const withEntry = (state, side, index, value) => withDistribution(state, side, { values: state[side].values.map((old, i) => (i === index ? value : old)) });
+export const withEntry = (state, side, index, value) =>
+  withDistribution(state, side, { values: state[side].values.map((old, i) => (i === index ? value : old)) });
 
 /**
- * One action more, as likely as the last one, or one less.
+ * Adds an action, as likely as the last one, or removes one.
  * @param {State} state
  * @param {number} count
  * @returns {State}
  */
 export function withActions(state, count) {
-  const sized = (/** @type {number[]} */ values) => Array.from({ length: count }, (_, i) => values[i] ?? values[values.length - 1]);
-  return { ...state, policy: { ...state.policy, values: sized(state.policy.values) }, reference: { ...state.reference, values: sized(state.reference.values) } };
+  const sized = (/** @type {number[]} */ values) =>
+    Array.from({ length: count }, (_, i) => values[i] ?? values[values.length - 1]);
+  return {
+    ...state,
+    policy: { ...state.policy, values: sized(state.policy.values) },
+    reference: { ...state.reference, values: sized(state.reference.values) },
+  };
 }
 
 /**
@@ -104,7 +128,9 @@ export function withActions(state, count) {
 function readDistribution(data) {
   const { form, values } = /** @type {any} */ (data ?? {});
   if (!forms.includes(form) || !Array.isArray(values) || values.length < LEAST || values.length > MOST) return null;
-  return values.every((value) => typeof value === "number" && fits(form, value)) ? { form, values: values.slice() } : null;
+  return values.every((value) => typeof value === "number" && fits(form, value))
+    ? { form, values: values.slice() }
+    : null;
 }
 
 /**
@@ -125,7 +151,8 @@ export function read(data, rows) {
    */
   const or = (key, good) => (good(given[key]) ? given[key] : plain[key]);
   return {
-    policy, reference,
+    policy,
+    reference,
     bounds: or("bounds", (value) => boundsNames.includes(value)),
     ratio: or("ratio", (value) => typeof value === "number" && value > 0 && value <= 100),
     chosen: or("chosen", (value) => rows.includes(value)),

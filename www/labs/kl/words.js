@@ -2,7 +2,7 @@
 
 import { short, subscript } from "../../parts/format.js";
 import { t } from "../../i18n/index.js";
-import { shortName } from "./rows.js";
+import { shortName } from "./estimates.js";
 
 /** @param {number} index from 0 */
 export const action = (index) => `a${subscript(index + 1)}`;
@@ -26,14 +26,15 @@ export const fourSigned = (value) => (settled(value) > 0 ? "+" : "") + four(valu
 /** @param {number} value */
 export const tone = (value) => (settled(value) > 0 ? "plus" : settled(value) < 0 ? "minus" : null);
 
-/** @param {import("./rows.js").Row} row */
+/** @param {import("./estimates.js").Row} row */
 export function rowName(row) {
   if (row.place === "truth") return row.other ? "KL(ref‖π)" : "KL(π‖ref)";
   return shortName(row);
 }
 
-/** What distinguishes a row from the plain estimate. @param {import("./rows.js").Row} row */
-export const rowKind = ({ weight, straight }) => (weight === "token" ? t("kl.kind.token") : weight ? t("kl.kind.score") : straight ? t("kl.kind.straight") : "");
+/** What distinguishes a row from the plain estimate. @param {import("./estimates.js").Row} row */
+export const rowKind = ({ weight, straight }) =>
+  weight === "token" ? t("kl.kind.token") : weight ? t("kl.kind.score") : straight ? t("kl.kind.straight") : "";
 
 /**
  * @param {import("./compute.js").Enumeration} enumeration
@@ -42,7 +43,7 @@ export const rowKind = ({ weight, straight }) => (weight === "token" ? t("kl.kin
 export function verdictText({ row, verdict: { kind, cosine, factor } }) {
   if (kind === "truth") return t(`kl.verdict.${row.id}`);
   if (kind === "against" && Number.isNaN(cosine)) return t("kl.verdict.againstNone");
-  // an angle for the eye, from the library's cosine
+  // an angle for display, from the library's cosine
   const angle = Math.round((Math.acos(Math.max(-1, Math.min(1, cosine))) * 180) / Math.PI);
   return t(`kl.verdict.${kind}`, { angle, factor: short(Number(factor.toPrecision(3))) });
 }

@@ -1,4 +1,5 @@
-// All numbers of the laboratory of logits, from the library. The entries that share one logit are computed once and counted.
+// All numbers of the laboratory of logits, from the library.
+// The entries that share one logit are computed once and counted.
 
 /** @typedef {import("./state.js").State} State */
 
@@ -71,7 +72,13 @@ export function compute(library, state) {
   const counts = countsOf(state);
   const one = library.Batch.padded(1, 1, Uint8Array.of(1));
   const gradient = (/** @type {number} */ g, /** @type {number} */ h) => {
-    const input = { logits: vocabulary, vocab: vocabulary.length, tokens: Uint32Array.of(chosen), gradLogProbs: Float64Array.of(g), gradEntropy: Float64Array.of(h) };
+    const input = {
+      logits: vocabulary,
+      vocab: vocabulary.length,
+      tokens: Uint32Array.of(chosen),
+      gradLogProbs: Float64Array.of(g),
+      gradEntropy: Float64Array.of(h),
+    };
     return library.logitsGradientF64(one, input, { temperature }).slice(0, counts.length);
   };
   const logits = Array.from(vocabulary.slice(0, counts.length));
@@ -79,7 +86,15 @@ export function compute(library, state) {
   const support = logits.reduce((all, logit, i) => (logit === -Infinity ? all : all + counts[i]), 0);
   one.free();
   return {
-    ...at, logits, counts, gradLogProb, gradEntropy, vocabulary: vocabulary.length, support, bound: library.lnF64(support), choices: library.expF64(at.entropy),
+    ...at,
+    logits,
+    counts,
+    gradLogProb,
+    gradEntropy,
+    vocabulary: vocabulary.length,
+    support,
+    bound: library.lnF64(support),
+    choices: library.expF64(at.entropy),
     careless: careless(at, logits, counts, temperature),
   };
 }
@@ -94,15 +109,30 @@ export function compute(library, state) {
 function distribution(library, one, logits, shown, temperature) {
   const config = { temperature };
   const ids = Uint32Array.from({ length: shown }, (_, i) => i);
-  const logProbs = /** @type {Float64Array} */ (library.topkLogProbsF64(one, { logits, vocab: logits.length, tokens: ids, k: shown }, config));
-  // an entry that cannot be drawn is a dropped token: it takes part in nothing
-  const batch = library.Batch.padded(1, shown, Uint8Array.from(logProbs, (x) => Number(x !== -Infinity)));
+  const logProbs = /** @type {Float64Array} */ (
+    library.topkLogProbsF64(one, { logits, vocab: logits.length, tokens: ids, k: shown }, config)
+  );
+  // an entry that cannot be drawn is a dropped token: it is left out
+  const batch = library.Batch.padded(
+    1,
+    shown,
+    Uint8Array.from(logProbs, (x) => Number(x !== -Infinity)),
+  );
   const each = (/** @type {Float64Array} */ advantages) =>
     // the gradient of the summed surrogate against log-probabilities of 0 is −p·advantage
-    /** @type {Float64Array} */ (library.surrogateF64(batch, { logProbs, oldLogProbs: new Float64Array(shown), advantages }, { aggregate: { mode: "token-sum" } }).grad);
+    /** @type {Float64Array} */ (
+      library.surrogateF64(
+        batch,
+        { logProbs, oldLogProbs: new Float64Array(shown), advantages },
+        { aggregate: { mode: "token-sum" } },
+      ).grad
+    );
   const result = {
-    logProbs, probs: each(new Float64Array(shown).fill(-1)), terms: each(logProbs),
-    entropy: library.entropyF64(one, { logits, vocab: logits.length }, config)[0], squares: library.sumSquaredProbsF64(one, { logits, vocab: logits.length }, config)[0],
+    logProbs,
+    probs: each(new Float64Array(shown).fill(-1)),
+    terms: each(logProbs),
+    entropy: library.entropyF64(one, { logits, vocab: logits.length }, config)[0],
+    squares: library.sumSquaredProbsF64(one, { logits, vocab: logits.length }, config)[0],
   };
   batch.free();
   return result;
@@ -116,14 +146,20 @@ function distribution(library, one, logits, shown, temperature) {
  */
 function expectations(library, { probs, terms }, counts) {
   const batch = library.Batch.padded(1, probs.length, new Uint8Array(probs.length).fill(1));
-  const sum = (/** @type {(i: number) => number} */ of) => library.aggregateF64(batch, Float64Array.from(probs, (_, i) => counts[i] * of(i)), { mode: "token-sum" }).loss;
+  const sum = (/** @type {(i: number) => number} */ of) =>
+    library.aggregateF64(
+      batch,
+      Float64Array.from(probs, (_, i) => counts[i] * of(i)),
+      { mode: "token-sum" },
+    ).loss;
   const result = { expectedTerm: sum((i) => probs[i] * terms[i]), expectedSurprise: sum((i) => terms[i]) };
   batch.free();
   return result;
 }
 
 /**
- * ln Σ eᶻ − Σ p·z as it is often written, with a product that is 0·(−∞) where an entry is masked out. Not the library's way.
+ * ln Σ eᶻ − Σ p·z as it is often written, with a product that is 0·(−∞) where an entry is masked out.
+ * The library does not compute it this way.
  * @param {{ probs: Float64Array, logProbs: Float64Array }} at
  * @param {number[]} logits
  * @param {number[]} counts
@@ -152,8 +188,12 @@ function careless({ probs, logProbs }, logits, counts, temperature) {
  * @returns {Sweep}
  */
 const sweep = (x, results, chosen) => ({
-  x, entropy: results.map(({ entropy }) => entropy), expectedSurprise: results.map(({ expectedSurprise }) => expectedSurprise), expectedTerm: results.map(({ expectedTerm }) => expectedTerm),
-  surprise: results.map(({ logProbs }) => 0 - logProbs[chosen]), term: results.map(({ terms }) => terms[chosen]),
+  x,
+  entropy: results.map(({ entropy }) => entropy),
+  expectedSurprise: results.map(({ expectedSurprise }) => expectedSurprise),
+  expectedTerm: results.map(({ expectedTerm }) => expectedTerm),
+  surprise: results.map(({ logProbs }) => 0 - logProbs[chosen]),
+  term: results.map(({ terms }) => terms[chosen]),
 });
 
 export const TEMPERATURES = /** @type {[number, number]} */ ([0.05, 5]);
@@ -162,7 +202,11 @@ export const TEMPERATURES = /** @type {[number, number]} */ ([0.05, 5]);
 export function overTemperature(library, state) {
   const [low, high] = TEMPERATURES;
   const x = Array.from({ length: 61 }, (_, k) => low * (high / low) ** (k / 60));
-  return sweep(x, x.map((temperature) => measure(library, { ...state, temperature })), state.chosen);
+  return sweep(
+    x,
+    x.map((temperature) => measure(library, { ...state, temperature })),
+    state.chosen,
+  );
 }
 
 /**
@@ -173,7 +217,16 @@ export function overTemperature(library, state) {
 export function overSharpness(library, entries) {
   const others = entries - 1;
   const wanted = Array.from({ length: 61 }, (_, k) => (1 + (others * k) / 60.5) / entries);
-  const states = wanted.map((p) => ({ entries: [{ text: "", logit: Math.log((p * others) / (1 - p)) }], chosen: 0, temperature: 1, rest: { count: others, logit: 0 } }));
+  const states = wanted.map((p) => ({
+    entries: [{ text: "", logit: Math.log((p * others) / (1 - p)) }],
+    chosen: 0,
+    temperature: 1,
+    rest: { count: others, logit: 0 },
+  }));
   const results = states.map((state) => measure(library, state));
-  return sweep(results.map(({ probs }) => probs[0]), results, 0);
+  return sweep(
+    results.map(({ probs }) => probs[0]),
+    results,
+    0,
+  );
 }

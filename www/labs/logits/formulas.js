@@ -8,7 +8,8 @@ import { brackets, group, math, name, number, op, over, sub, sup, upright } from
 /** @typedef {import("./compute.js").Result} Result */
 
 const TERMS = 4;
-const four = (/** @type {number} */ value) => short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(4)) : value);
+const four = (/** @type {number} */ value) =>
+  short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(4)) : value);
 const num = (/** @type {number} */ value) => number(four(value));
 const sum = (/** @type {string} */ index) => mathml("munder", {}, op("∑"), name(index));
 const p = (/** @type {string} */ index) => sub(name("p"), name(index));
@@ -24,8 +25,17 @@ const symbols = {
   proxy: () => [op("−"), p("a"), log(p("a"))],
   squares: () => [sum("v"), sup(p("v"), number("2"))],
   choices: () => [sup(name("e"), name("H"))],
-  gradLogProb: () => [over(group(op("∂"), log(p("a"))), group(op("∂"), z("v"))), op("="), over(brackets(upright("1"), op("["), name("v"), op("="), name("a"), op("]"), op("−"), p("v")), name("τ"))],
-  gradEntropy: () => [over(group(op("∂"), name("H")), group(op("∂"), z("v"))), op("="), op("−"), over(group(p("v"), brackets(log(p("v")), op("+"), name("H"))), name("τ"))],
+  gradLogProb: () => [
+    over(group(op("∂"), log(p("a"))), group(op("∂"), z("v"))),
+    op("="),
+    over(brackets(upright("1"), op("["), name("v"), op("="), name("a"), op("]"), op("−"), p("v")), name("τ")),
+  ],
+  gradEntropy: () => [
+    over(group(op("∂"), name("H")), group(op("∂"), z("v"))),
+    op("="),
+    op("−"),
+    over(group(p("v"), brackets(log(p("v")), op("+"), name("H"))), name("τ")),
+  ],
 };
 
 export const quantities = Object.keys(symbols);
@@ -40,7 +50,9 @@ export const formula = (quantity) => math("block", ...symbols[quantity]());
  */
 function added({ probs, counts }, term) {
   const drawn = counts.map((_, i) => i).filter((i) => probs[i] > 0);
-  const parts = drawn.slice(0, TERMS).flatMap((i, k) => [k > 0 && op("+"), counts[i] > 1 && num(counts[i]), counts[i] > 1 && op("·"), term(i)]);
+  const parts = drawn
+    .slice(0, TERMS)
+    .flatMap((i, k) => [k > 0 && op("+"), counts[i] > 1 && num(counts[i]), counts[i] > 1 && op("·"), term(i)]);
   return [...parts, ...(drawn.length > TERMS ? [op("+"), op("…")] : [])];
 }
 
@@ -61,8 +73,15 @@ export function withNumbers(quantity, { chosen: a, temperature }, result) {
     proxy: () => [op("−"), num(probs[a]), op("·"), num(logProbs[a]), ...value(terms[a])],
     squares: () => [...added(result, (i) => sup(num(probs[i]), number("2"))), ...value(squares)],
     choices: () => [sup(name("e"), num(entropy)), ...value(choices)],
-    gradLogProb: () => [over(brackets(number("1"), op("−"), num(probs[a])), num(temperature)), ...value(gradLogProb[a])],
-    gradEntropy: () => [op("−"), over(group(num(probs[a]), brackets(num(logProbs[a]), op("+"), num(entropy))), num(temperature)), ...value(gradEntropy[a])],
+    gradLogProb: () => [
+      over(brackets(number("1"), op("−"), num(probs[a])), num(temperature)),
+      ...value(gradLogProb[a]),
+    ],
+    gradEntropy: () => [
+      op("−"),
+      over(group(num(probs[a]), brackets(num(logProbs[a]), op("+"), num(entropy))), num(temperature)),
+      ...value(gradEntropy[a]),
+    ],
   };
   return math("block", op("="), ...forms[quantity]());
 }
@@ -73,8 +92,21 @@ export function withNumbers(quantity, { chosen: a, temperature }, result) {
  * @param {State} state
  * @param {Result} result
  */
-export function valueOf(quantity, { chosen }, { entropy, logProbs, terms, squares, choices, gradLogProb, gradEntropy }) {
+export function valueOf(
+  quantity,
+  { chosen },
+  { entropy, logProbs, terms, squares, choices, gradLogProb, gradEntropy },
+) {
   /** @type {Record<string, number>} */
-  const values = { entropy, logProb: logProbs[chosen], surprise: 0 - logProbs[chosen], proxy: terms[chosen], squares, choices, gradLogProb: gradLogProb[chosen], gradEntropy: gradEntropy[chosen] };
+  const values = {
+    entropy,
+    logProb: logProbs[chosen],
+    surprise: 0 - logProbs[chosen],
+    proxy: terms[chosen],
+    squares,
+    choices,
+    gradLogProb: gradLogProb[chosen],
+    gradEntropy: gradEntropy[chosen],
+  };
   return values[quantity];
 }
