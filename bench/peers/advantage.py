@@ -20,7 +20,7 @@ def gae(batch, t):
     def named(made):
         return {"advantages": np.asarray(made[0]), "returns": np.asarray(made[1])}
 
-    # one flat sequence with ends at the last kept token of each row; what it asks its caller to prepare is not timed
+    # one flat sequence that ends at the last kept token of each row; preparing its inputs is not timed
     last = np.maximum(batch.mask.sum(1) - 1, 0)
     ends = np.zeros(batch.shape, dtype=bool)
     ends[np.arange(batch.shape[0]), last] = True
@@ -44,8 +44,10 @@ def gae(batch, t):
 
 
 def gae_reference(batch, wide):
-    advantages, returns = core_algos.compute_gae_advantage_return(wide["rewards"], wide["values"], wide["mask"], GAMMA, LAMBDA)
-    # verl's mean divides by n + 1e-8, which f64 sees: whiten by the definition
+    advantages, returns = core_algos.compute_gae_advantage_return(
+        wide["rewards"], wide["values"], wide["mask"], GAMMA, LAMBDA
+    )
+    # verl's mean divides by n + 1e-8, which is visible in f64: whiten by the definition
     mask, raw = batch.mask, (returns - wide["values"]).numpy()
     kept = raw[mask]
     return {"advantages": (raw - kept.mean()) / np.sqrt(kept.var(ddof=1) + 1e-8), "returns": returns.numpy()}
@@ -100,7 +102,9 @@ def grpo(batch, t):
     return [
         Contestant("ours", lambda: batch.run("grpo"), lambda _: {"advantages": batch.out0}),
         Contestant("verl", lambda: core_algos.compute_grpo_outcome_advantage(rewards, mask, index), named),
-        Contestant("verl vectorized", lambda: core_algos.compute_grpo_vectorized_outcome_advantage(rewards, mask, index), named),
+        Contestant(
+            "verl vectorized", lambda: core_algos.compute_grpo_vectorized_outcome_advantage(rewards, mask, index), named
+        ),
         Contestant("torch", lambda: torch_grpo(rewards, mask), named),
         Contestant("torch.compile", lambda: compiled_grpo(rewards, mask), named),
     ]

@@ -1,11 +1,11 @@
-"""What the peers are imported and set up with."""
+"""Imports and configures the peers."""
 
 import functools
 import os
 
 THREADS = int(os.environ.get("BENCH_THREADS", "1"))
 
-# JAX sizes its pool by the processors it may use when it starts
+# JAX sizes its thread pool by the CPU affinity at import
 _allowed = os.sched_getaffinity(0)
 os.sched_setaffinity(0, set(sorted(_allowed)[:THREADS]))
 import jax  # noqa: E402
@@ -17,14 +17,14 @@ os.sched_setaffinity(0, _allowed)
 import torch  # noqa: E402
 
 torch.set_num_threads(THREADS)
-# beyond its limit of recompilations torch would quietly run the plain function, and we would time that
+# beyond its recompile limit torch silently falls back to eager mode, which would be timed instead
 torch._dynamo.config.fail_on_recompile_limit_hit = True
 
 from tianshou.algorithm.algorithm_base import _gae as tianshou_gae  # noqa: E402
 
 
 def loss_free(function):
-    """For what is computed from data alone: no graph is recorded."""
+    """For computations without gradients: no graph is recorded."""
 
     @functools.wraps(function)
     def call(*arguments):
@@ -35,7 +35,7 @@ def loss_free(function):
 
 
 def compiled(function):
-    """The function compiled; not its wrapper, whose one body all would share."""
+    """Compiles the function itself, because a shared wrapper would be recompiled for each."""
     plain = getattr(function, "__wrapped__", None)
     fused = torch.compile(plain or function, dynamic=False, fullgraph=True)
     return loss_free(fused) if plain else fused

@@ -21,12 +21,14 @@ def verl_both(logits, tokens):
 
 
 def verl_chunked(logits, tokens):
-    """Its entropy in chunks of 16 rows, which suit this cache better than the 2048 it takes by default."""
-    return verl_F.logprobs_from_logits_naive(logits, tokens), verl_F.entropy_from_logits_with_chunking(logits, chunk_size=16)
+    """verl's entropy in chunks of 16 rows, which fit the cache better than its default of 2048."""
+    return verl_F.logprobs_from_logits_naive(logits, tokens), verl_F.entropy_from_logits_with_chunking(
+        logits, chunk_size=16
+    )
 
 
 def verl_v2(logits, tokens):
-    """What verl calls where flash-attn is not installed."""
+    """What verl uses without flash-attn."""
     return verl_F.logprobs_from_logits_v2(logits, tokens), verl_F.entropy_from_logits(logits)
 
 

@@ -15,7 +15,7 @@ CONFIG.global_batch_info.clear()
 
 
 def ppo_forward(batch, t):
-    """Ours always writes the gradient too: there is no call that leaves it out."""
+    """Our functions always write the gradient."""
     with_graph = ppo(batch, t)
     log_probs, old, advantages, mask = t["log_probs"], t["old_log_probs"], t["advantages"], t["mask"]
     verl = loss_free(lambda: core_algos.compute_policy_loss_vanilla(old, log_probs, advantages, mask, config=CONFIG))
@@ -31,7 +31,12 @@ def ppo_forward(batch, t):
 
 
 def ppo(batch, t):
-    log_probs, old, advantages, mask = t["log_probs"].clone().requires_grad_(), t["old_log_probs"], t["advantages"], t["mask"]
+    log_probs, old, advantages, mask = (
+        t["log_probs"].clone().requires_grad_(),
+        t["old_log_probs"],
+        t["advantages"],
+        t["mask"],
+    )
     fused = compiled(torch_ppo)
     arrays = [jnp.asarray(each) for each in (batch.log_probs, batch.old_log_probs, batch.advantages, batch.mask)]
 

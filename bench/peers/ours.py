@@ -1,16 +1,33 @@
-"""The library under test, through its C ABI: it makes the batches, everyone else reads the same memory."""
+"""The library under test, through its C ABI: it owns the batches, and all peers read the same memory."""
 
 import ctypes
 
 import numpy as np
 
 TOKEN_ITEMS = ["gae", "grpo", "ppo", "analysis", "returns", "kl", "whiten", "step"]
-# per slot: bytes read (with the mask) and written, whatever the algorithm
+# per slot: bytes that any algorithm has to read (with the mask) and write
 TOKEN_BYTES = {
-    "gae": (9, 8), "grpo": (5, 4), "ppo": (13, 4), "analysis": (13, 0),
-    "returns": (5, 4), "kl": (9, 4), "whiten": (5, 4), "step": (21, 12),
+    "gae": (9, 8),
+    "grpo": (5, 4),
+    "ppo": (13, 4),
+    "analysis": (13, 0),
+    "returns": (5, 4),
+    "kl": (9, 4),
+    "whiten": (5, 4),
+    "step": (21, 12),
 }
-BUFFERS = ["mask", "rewards", "values", "log_probs", "old_log_probs", "ref_log_probs", "advantages", "out0", "out1", "out2"]
+BUFFERS = [
+    "mask",
+    "rewards",
+    "values",
+    "log_probs",
+    "old_log_probs",
+    "ref_log_probs",
+    "advantages",
+    "out0",
+    "out1",
+    "out2",
+]
 
 
 class Library:
@@ -18,12 +35,19 @@ class Library:
         self.c = ctypes.CDLL(path)
         size, pointer, flag = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_bool
         for name, result, arguments in [
-            ("tokens_new", pointer, [size, size, flag]), ("tokens_count", size, [pointer, flag]),
-            ("tokens_buffer", pointer, [pointer, size]), ("tokens_run", flag, [pointer, size]), ("tokens_free", None, [pointer]),
-            ("logits_new", pointer, [size, size, flag]), ("logits_buffer", pointer, [pointer, size]),
-            ("logits_run", flag, [pointer, size]), ("logits_free", None, [pointer]),
-            ("limit_new", pointer, [size, size]), ("limit_copy", None, [pointer, size]),
-            ("limit_read", ctypes.c_uint64, [pointer, size]), ("limit_free", None, [pointer]),
+            ("tokens_new", pointer, [size, size, flag]),
+            ("tokens_count", size, [pointer, flag]),
+            ("tokens_buffer", pointer, [pointer, size]),
+            ("tokens_run", flag, [pointer, size]),
+            ("tokens_free", None, [pointer]),
+            ("logits_new", pointer, [size, size, flag]),
+            ("logits_buffer", pointer, [pointer, size]),
+            ("logits_run", flag, [pointer, size]),
+            ("logits_free", None, [pointer]),
+            ("limit_new", pointer, [size, size]),
+            ("limit_copy", None, [pointer, size]),
+            ("limit_read", ctypes.c_uint64, [pointer, size]),
+            ("limit_free", None, [pointer]),
         ]:
             function = getattr(self.c, name)
             function.restype, function.argtypes = result, arguments
@@ -62,7 +86,10 @@ class Logits:
         self.handle = self.c.logits_new(rows, vocab, bf16)
         self.logits = self._array(0, np.uint16 if bf16 else np.float32, (rows, vocab))
         self.tokens = self._array(1, np.uint32, (rows,))
-        self.grad_log_probs, self.grad_entropy = self._array(2, np.float32, (rows,)), self._array(3, np.float32, (rows,))
+        self.grad_log_probs, self.grad_entropy = (
+            self._array(2, np.float32, (rows,)),
+            self._array(3, np.float32, (rows,)),
+        )
         self.log_probs, self.entropy = self._array(4, np.float32, (rows,)), self._array(5, np.float32, (rows,))
 
     def _array(self, which, kind, shape):
@@ -79,7 +106,7 @@ class Logits:
 
 
 class Limit:
-    """What moving the same bytes takes, and nothing else."""
+    """The time for moving the same bytes."""
 
     def __init__(self, library, moved):
         self.c, self.moved = library.c, moved

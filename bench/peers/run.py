@@ -1,4 +1,4 @@
-"""Times the library and its peers in turns, on the same buffers, and prints one record a line (JSON)."""
+"""Times the library and its peers in turns, on the same buffers, and prints one JSON record per line."""
 
 import argparse
 import json
@@ -41,7 +41,7 @@ LOGITS_ITEMS = [
 
 
 def errors(numbers, reference, mask):
-    """The largest difference over kept tokens: absolute for rows of logits (no mask), else in units of the largest value."""
+    """The largest difference over kept tokens: absolute for logits (no mask), else relative to the largest value."""
     found = {}
     for name, expected in reference.items():
         if name in numbers:
@@ -49,7 +49,7 @@ def errors(numbers, reference, mask):
             if mask is not None and expected.shape == mask.shape:
                 got, expected = got[mask], expected[mask]
             unit = 1.0 if mask is None and name != "gradient" else np.abs(expected).max()
-            # metrics are numbers of different sizes
+            # metrics have different magnitudes
             unit = np.abs(expected) if name == "metrics" else unit
             found[name] = float((np.abs(got - expected) / unit).max())
     return found
@@ -58,7 +58,7 @@ def errors(numbers, reference, mask):
 def report(item, shape, tokens, contestants, reference, mask, options):
     if options.without_ours:
         contestants = [each for each in contestants if each.name not in ("ours", "copy", "read")]
-    # rows of logits take long: enough samples of the fast ones need time
+    # rows of logits are slow: more time for enough samples
     measure(contestants, options.budget * (1 if mask is not None else 3))
     for each in contestants:
         record = {"item": item, "shape": shape, "tokens": tokens, **summary(each)}
@@ -75,7 +75,7 @@ def token_items(library, options):
         batch = ours.Tokens(library, sequences, length)
         names = ["rewards", "values", "log_probs", "old_log_probs", "ref_log_probs", "advantages"]
         tensors = {name: torch.from_numpy(getattr(batch, name)) for name in names}
-        # the type in which every peer multiplies it without converting
+        # the dtype that every peer multiplies without conversion
         tensors["mask"] = torch.from_numpy(batch.mask).float()
         wide = {name: tensor.double() for name, tensor in tensors.items()}
         for name, contestants, reference, item in TOKEN_ITEMS:
@@ -84,7 +84,15 @@ def token_items(library, options):
             limit = ours.Limit(library, sequences * length * sum(ours.TOKEN_BYTES[item]))
             limits = [Contestant("copy", limit.copy), Contestant("read", limit.read)]
             shape = f"{sequences}×{length}"
-            report(name, shape, batch.kept, contestants(batch, tensors) + limits, reference(batch, wide), batch.mask, options)
+            report(
+                name,
+                shape,
+                batch.kept,
+                contestants(batch, tensors) + limits,
+                reference(batch, wide),
+                batch.mask,
+                options,
+            )
             limit.free()
         batch.free()
 

@@ -1,22 +1,22 @@
-"""Medians of wall time, with everything that is compared measured in turns."""
+"""Medians of wall time; contestants are measured in turns."""
 
 import gc
 import statistics
 import time
 
-SAMPLE = 10e-3  # a sample repeats its call until at least this has passed
-LEAST = 3  # samples of the slowest
+SAMPLE = 10e-3  # seconds; a call is repeated until a sample takes this long
+LEAST = 3  # minimum number of samples
 
 
 class Contestant:
-    """`call` is timed and returns what it made; `numbers` turns that into named numpy arrays, untimed."""
+    """`call` is timed and returns its result; `numbers` converts it to named numpy arrays, untimed."""
 
     def __init__(self, name, call, numbers=None):
         self.name, self.call, self.numbers = name, call, numbers
         self.times, self.firsts, self.cpu, self.repeats, self.every, self.made = [], [], [], 1, 1, None
 
     def once(self):
-        """Wall and processor time of one call. Before it is repeated it is made once: the caches hold what the one before left there."""
+        """Wall and CPU time of one call. The first call is separate: caches hold data of the previous contestant."""
         first = self.timed(1)
         self.firsts.append(first[0] * 1e3)
         return first if self.repeats == 1 else self.timed(self.repeats)
@@ -30,7 +30,7 @@ class Contestant:
 
 
 def measure(contestants, budget):
-    """Fills `times`; contestants that take most of a round sit some rounds out."""
+    """Fills `times`; slow contestants skip some rounds."""
     for contestant in contestants:
         contestant.once()  # compiles, warms, allocates
         once = max(min(contestant.once()[0] for _ in range(3)), 1e-9)
@@ -54,6 +54,10 @@ def measure(contestants, budget):
 def summary(contestant):
     median = statistics.median(contestant.times)
     return {
-        "who": contestant.name, "ms": median, "least": min(contestant.times), "samples": len(contestant.times),
-        "first": statistics.median(contestant.firsts), "cpu": statistics.median(contestant.cpu) / median,
+        "who": contestant.name,
+        "ms": median,
+        "least": min(contestant.times),
+        "samples": len(contestant.times),
+        "first": statistics.median(contestant.firsts),
+        "cpu": statistics.median(contestant.cpu) / median,
     }

@@ -1,5 +1,5 @@
-//! The batches for programs in other languages: opaque handles, buffers by address, items by number.
-#![allow(unsafe_code, reason = "a C ABI has raw pointers; nothing else in this crate has")]
+//! C ABI for the peers in other languages: opaque handles, buffers by address, items by number.
+#![allow(unsafe_code, reason = "the C ABI uses raw pointers; nothing else in this crate does")]
 
 use crate::{
     item::{LogitsItem, TokenItem},
@@ -12,13 +12,13 @@ fn handle<T>(value: tokenwise::Result<T>) -> *mut T {
     value.map_or(std::ptr::null_mut(), |value| Box::into_raw(Box::new(value)))
 }
 
-/// A filled batch, or null if there can be none.
+/// A filled batch, or null if the sizes are invalid.
 #[no_mangle]
 pub extern "C" fn tokens_new(sequences: usize, len: usize, packed: bool) -> *mut Tokens {
     handle(Tokens::new(sequences, len, if packed { Form::Packed } else { Form::Padded }))
 }
 
-/// Number of slots, or with `kept` that of kept tokens.
+/// Number of slots or, with `kept`, of kept tokens.
 ///
 /// # Safety
 ///
@@ -34,8 +34,8 @@ pub unsafe extern "C" fn tokens_count(tokens: *const Tokens, kept: bool) -> usiz
     }
 }
 
-/// The address of a buffer: 0 mask, 1 rewards, 2 values, 3 log-probabilities, 4 old, 5 reference, 6 advantages, 7 to 9 outputs,
-/// 10 totals; null for other numbers.
+/// The address of a buffer: 0 mask, 1 rewards, 2 values, 3 log-probabilities, 4 old, 5 reference, 6 advantages, 7 to 9
+/// outputs, 10 totals; null for other numbers.
 ///
 /// # Safety
 ///
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn tokens_buffer(tokens: *const Tokens, which: usize) -> *
     }
 }
 
-/// Computes the item with this number; false if there is none or it failed.
+/// Computes the item with this number; false if the number is unknown or the call fails.
 ///
 /// # Safety
 ///
@@ -79,14 +79,14 @@ pub unsafe extern "C" fn tokens_free(tokens: *mut Tokens) {
     drop(unsafe { Box::from_raw(tokens) });
 }
 
-/// Filled rows of logits, or null if there can be none.
+/// Filled rows of logits, or null if the sizes are invalid.
 #[no_mangle]
 pub extern "C" fn logits_new(rows: usize, vocab: usize, bf16: bool) -> *mut Logits {
     handle(Logits::new(rows, vocab, if bf16 { Kind::Bf16 } else { Kind::F32 }))
 }
 
-/// The address of a buffer: 0 logits, 1 tokens, 2 and 3 gradients of log-probabilities and entropy, 4 log-probabilities,
-/// 5 entropy, 6 gradient of the logits; null for other numbers.
+/// The address of a buffer: 0 logits, 1 tokens, 2 and 3 gradients of log-probabilities and entropy, 4
+/// log-probabilities, 5 entropy, 6 gradient of the logits; null for other numbers.
 ///
 /// # Safety
 ///
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn logits_buffer(logits: *const Logits, which: usize) -> *
     }
 }
 
-/// Computes the item with this number; false if there is none or it failed.
+/// Computes the item with this number; false if the number is unknown or the call fails.
 ///
 /// # Safety
 ///

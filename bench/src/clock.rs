@@ -1,34 +1,35 @@
-//! Medians of wall time, with everything that is compared measured in turns.
+//! Medians of wall time; competitors are measured in turns.
 
 use std::time::{Duration, Instant};
 
-/// A sample repeats its call until at least this has passed, so that clocks and calls weigh nothing.
+/// Minimum duration of a sample: a call is repeated until this has passed, so that timer and call overhead are
+/// negligible.
 pub const SAMPLE: Duration = Duration::from_millis(2);
 
-/// Something to measure.
+/// A candidate.
 pub struct Contestant<'a, T> {
-    /// Who.
+    /// Its name.
     pub name: &'a str,
     /// One call.
     pub call: fn(&mut T, usize),
-    /// Handed to the call.
+    /// Passed to the call.
     pub argument: usize,
 }
 
-/// Milliseconds of one call.
+/// Milliseconds per call.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
-    /// Half of the samples were faster.
+    /// Median.
     pub median: f64,
-    /// None was faster.
+    /// Minimum.
     pub least: f64,
-    /// How many there were.
+    /// Number of samples.
     pub samples: usize,
 }
 
-/// Measures all in turns, `budget` long, but each at least three times.
+/// Measures all candidates in turns for `budget`, but each at least three times.
 pub fn measure<T>(data: &mut T, contestants: &[Contestant<'_, T>], budget: Duration) -> Vec<Time> {
-    // the first call also brings pages and code in
+    // warm-up: faults in pages and code
     let repeats: Vec<u32> = contestants
         .iter()
         .map(|contestant| {

@@ -1,4 +1,4 @@
-//! The names of what is measured.
+//! Names of the measured formulas.
 
 /// A formula, or a few of them in a row, over the tokens of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum TokenItem {
     Grpo,
     /// Dual-clip loss with its metrics, and the gradient.
     Ppo,
-    /// The five `analysis/…` numbers.
+    /// The five `analysis/…` metrics.
     Analysis,
     /// Discounted returns.
     Returns,
@@ -22,11 +22,11 @@ pub enum TokenItem {
 }
 
 impl TokenItem {
-    /// All of them; the place in this list is the number by which other languages call an item.
+    /// All items; other languages refer to an item by its index here.
     pub const ALL: [Self; 8] =
         [Self::Gae, Self::Grpo, Self::Ppo, Self::Analysis, Self::Returns, Self::Kl, Self::Whiten, Self::Step];
 
-    /// What `--only` calls it.
+    /// Name for `--only`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gae => "gae",
@@ -40,7 +40,7 @@ impl TokenItem {
         }
     }
 
-    /// Bytes that have to be read and written per slot, whatever the algorithm: inputs with the mask, and results.
+    /// Bytes that any algorithm has to read and write per slot: inputs with the mask, and results.
     pub const fn bytes(self) -> (usize, usize) {
         match self {
             Self::Gae => (9, 8),
@@ -63,10 +63,10 @@ pub enum LogitsItem {
 }
 
 impl LogitsItem {
-    /// All of them, as [`TokenItem::ALL`].
+    /// All items, as [`TokenItem::ALL`].
     pub const ALL: [Self; 2] = [Self::Forward, Self::Gradient];
 
-    /// What `--only` calls it.
+    /// Name for `--only`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "logits",

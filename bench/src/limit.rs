@@ -1,11 +1,11 @@
-//! How fast this machine moves bytes, measured between the formulas.
+//! Memory bandwidth of this machine, measured between the formulas.
 
 use std::hint::black_box;
 
-/// Words by which the buffers are apart within a page: processors take equal places in a page for the same address at first.
+/// Offset between the buffers within a page, in words: equal offsets would cause 4K aliasing.
 const APART: usize = 264;
 
-/// Two buffers, filled: pages that were never written to read at the speed of the cache.
+/// Two buffers, written to: untouched pages would be read at cache speed.
 pub struct Limit {
     from: Vec<u64>,
     to: Vec<u64>,
@@ -17,7 +17,7 @@ impl Limit {
         Self { from: vec![0x3f80_0001; copy.max(read).div_ceil(8)], to: vec![1; APART + copy.div_ceil(8)] }
     }
 
-    /// Copies bytes; reads and writes each count once.
+    /// Copies bytes; counts each byte once as read and once as written.
     pub fn copy(&mut self, bytes: usize) {
         let words = bytes.div_ceil(8).min(self.to.len() - APART);
         self.to[APART..APART + words].copy_from_slice(&self.from[..words]);
@@ -27,7 +27,7 @@ impl Limit {
     /// Reads bytes.
     pub fn read(&self, bytes: usize) -> u64 {
         let words = &self.from[..bytes.div_ceil(8).min(self.from.len())];
-        // 16 sums: enough loads in flight even where vectors are narrow
+        // 16 accumulators: enough loads in flight even with narrow vectors
         let mut lanes = [0_u64; 16];
         let chunks = words.chunks_exact(16);
         let rest = chunks.remainder().iter().fold(0, |sum: u64, &word| sum.wrapping_add(word));

@@ -10,11 +10,11 @@ use tokenwise::{
 
 use crate::{hash, item::LogitsItem, random::Random};
 
-/// The logits themselves.
+/// Logits of either type.
 pub enum Values {
-    /// Single precision.
+    /// f32.
     F32(Vec<f32>),
-    /// Half of it: read as bf16, computed in f32.
+    /// bf16, computed in f32.
     Bf16(Vec<bf16>),
 }
 
@@ -31,7 +31,7 @@ impl Kind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::F32, Self::Bf16];
 
-    /// As records call it.
+    /// Name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -73,7 +73,7 @@ impl Logits {
     ///
     /// # Errors
     ///
-    /// Those of [`Layout`].
+    /// See [`Layout`].
     pub fn new(rows: usize, vocab: usize, kind: Kind) -> Result<Self> {
         let mut random = Random::new(2);
         let keep: &'static [bool] = vec![true; rows].leak();
@@ -101,7 +101,7 @@ impl Logits {
     ///
     /// # Errors
     ///
-    /// Those of the formulas; there is nothing wrong with these rows.
+    /// See the formulas; valid inputs never fail.
     pub fn run(&mut self, item: LogitsItem) -> Result<()> {
         let Self { batch, vocab, tokens, grad_log_probs, grad_entropy, log_probs, entropy, grad_logits, .. } = self;
         let chosen = Chosen { vocab: *vocab, tokens, grad_log_probs, grad_entropy };
@@ -118,7 +118,7 @@ impl Logits {
         }
     }
 
-    /// Computes one item and returns a number that changes with any bit of what it wrote.
+    /// Computes one item and returns a hash of the bits it wrote.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl Logits {
     }
 }
 
-/// What both types of logits are read with.
+/// The config for both types.
 struct Chosen<'a> {
     vocab: usize,
     tokens: &'a [u32],
@@ -166,7 +166,7 @@ mod tests {
         for item in LogitsItem::ALL {
             assert_ne!(single.fingerprint(item).unwrap(), half.fingerprint(item).unwrap());
             for (a, b) in single.entropy.iter().zip(&half.entropy) {
-                assert!((a - b).abs() < 0.01 && *a > 0.0, "{a} {b}");
+                assert!(approx::abs_diff_eq!(a, b, epsilon = 0.01) && *a > 0.0, "{a} {b}");
             }
         }
         assert_eq!(single.grad_logits.len(), 3000);

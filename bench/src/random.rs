@@ -1,4 +1,4 @@
-//! Numbers that look like those of a training run, the same on every machine.
+//! Random numbers distributed like those of a training run, reproducible on every machine.
 
 use tokenwise::math::ln;
 
@@ -23,14 +23,14 @@ impl Random {
         (self.bits() >> 40) as f32 / (1 << 24) as f32
     }
 
-    /// Bell-shaped, mean 0, deviation 1: the sum of four uniform numbers of one draw.
+    /// Approximately normal, mean 0, standard deviation 1: the sum of four uniform numbers from one draw.
     pub(crate) fn bell(&mut self) -> f32 {
         let bits = self.bits();
         let sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
         (sum as f32 / 65536.0 - 2.0) * 1.732_050_8
     }
 
-    /// The log-probability of a sampled token: many near 0, few below −5.
+    /// Log-probability of a sampled token: many near 0, few below −5.
     pub(crate) fn log_prob(&mut self) -> f32 {
         ln(1.0 - self.unit()) * 0.8 - 1e-4
     }

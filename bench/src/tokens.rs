@@ -1,4 +1,4 @@
-//! A batch of token-wise numbers, and the formulas over it.
+//! A batch of per-token values, and the formulas over it.
 
 use std::hint::black_box;
 
@@ -10,44 +10,44 @@ use tokenwise::{
     divergence::{kl_estimate, KlBounds, KlConfig, KlEstimator, KlInput},
     loss::{ppo_clip, DualClip, PolicyLossInput, PpoConfig},
     metric::{analysis, AnalysisInput},
-    reward::{shape_rewards, ShapeInput},
+    reward::{shape_rewards, ShapeConfig, ShapeInput},
     Batch, Groups, Layout, Mask, Moments, Result,
 };
 
 use crate::{hash, item::TokenItem, random::Random};
 
-/// Samples of one prompt.
+/// Samples per prompt.
 pub const GROUP: usize = 8;
-/// Discount and trace decay of the advantages.
+/// Discount of the advantages.
 pub const GAMMA: f64 = 0.99;
-/// See [`GAMMA`].
+/// λ of the advantages.
 pub const LAMBDA: f64 = 0.95;
-/// Price of the KL in the chain.
+/// KL coefficient of the chain.
 pub const BETA: f64 = 0.05;
 
-/// Whether rows are filled up to the longest.
+/// Padded or packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Every row has the same number of slots; about 60 % of them are kept.
     Padded,
-    /// The kept tokens alone, back to back.
+    /// Only the kept tokens, back to back.
     Packed,
 }
 
 /// Inputs, outputs and results of one batch.
 pub struct Tokens {
     batch: Batch<'static>,
-    /// Action-aligned: the score on the last kept token, little elsewhere.
+    /// Action-aligned: the score on the last kept token, small values elsewhere.
     pub rewards: Vec<f32>,
     /// State-aligned.
     pub values: Vec<f32>,
-    /// Of the policy that is trained.
+    /// Log-probabilities of the trained policy.
     pub log_probs: Vec<f32>,
-    /// Of the policy that sampled.
+    /// Log-probabilities of the sampling policy.
     pub old_log_probs: Vec<f32>,
-    /// Of the reference.
+    /// Log-probabilities of the reference.
     pub ref_log_probs: Vec<f32>,
-    /// For the formulas that read them.
+    /// Advantages, for the formulas that read them.
     pub advantages: Vec<f32>,
     /// What the formulas write; see [`TokenItem`].
     pub out: [Vec<f32>; 3],
@@ -61,11 +61,11 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// A filled batch of `sequences` rows of at most `len` tokens; both forms hold the same tokens.
+    /// A filled batch of `sequences` sequences of at most `len` tokens; both layouts hold the same tokens.
     ///
     /// # Errors
     ///
-    /// Those of [`Layout`].
+    /// See [`Layout`].
     pub fn new(sequences: usize, len: usize, form: Form) -> Result<Self> {
         let mut random = Random::new(1);
         let lengths: Vec<usize> =
@@ -76,7 +76,7 @@ impl Tokens {
         }
         let slots = starts[sequences] as usize;
         let mut keep = vec![false; slots];
-        // written, not merely asked for: reading pages that were never written to is not what a trainer does
+        // written, not only allocated: a trainer never reads untouched pages
         let zeros = || {
             let mut zeros = black_box(vec![1.0_f32; slots]);
             zeros.fill(0.0);
@@ -96,7 +96,7 @@ impl Tokens {
             }
             rewards[start as usize + length - 1] += random.unit();
         }
-        // leaked, so that the checked batch can be kept beside its buffers; a process makes few of them
+        // leaked, so that the batch can be stored beside the mask it borrows; a process creates few of them
         let keep: &'static [bool] = keep.leak();
         let layout = match form {
             Form::Padded => Layout::padded(sequences, len)?,
@@ -142,7 +142,7 @@ impl Tokens {
     ///
     /// # Errors
     ///
-    /// Those of the formulas; there is nothing wrong with these batches.
+    /// See the formulas; valid inputs never fail.
     pub fn run(&mut self, item: TokenItem) -> Result<()> {
         let batch = self.batch;
         let [first, second, _] = &mut self.out;
@@ -192,13 +192,14 @@ impl Tokens {
         }
     }
 
-    /// KL penalty, rewards, advantages, returns, whitening, loss and gradient, with the batch checked anew as a trainer would.
+    /// KL penalty, rewards, advantages, returns, whitening, loss and gradient; builds the batch as well, as a trainer
+    /// would.
     fn step(&mut self) -> Result<()> {
         let batch = Batch::new(self.batch.layout(), self.batch.mask())?;
         let [first, second, third] = &mut self.out;
         let input = KlInput { log_probs: &self.old_log_probs, ref_log_probs: &self.ref_log_probs };
         kl_estimate(&batch, input, &kl_config(), first)?;
-        shape_rewards(&batch, ShapeInput { scores: &self.rewards, kl: first }, BETA, second)?;
+        shape_rewards(&batch, ShapeInput { scores: &self.rewards, kl: first }, &ShapeConfig { beta: BETA }, second)?;
         let input = GaeInput { rewards: second, values: &self.values, bootstrap: &self.bootstrap };
         gae(&batch, input, &gae_config(), GaeOutput { advantages: first, returns: third })?;
         whiten_in_place(&batch, first, &WhitenConfig::default())?;
@@ -213,7 +214,7 @@ impl Tokens {
         Ok(())
     }
 
-    /// Computes one item and returns a number that changes with any bit of what it wrote.
+    /// Computes one item and returns a hash of the bits it wrote.
     ///
     /// # Errors
     ///
@@ -231,12 +232,12 @@ fn gae_config() -> GaeConfig {
     GaeConfig { gamma: GAMMA, lambda: LAMBDA, ..Default::default() }
 }
 
-/// As verl's `vanilla`.
+/// Config of verl's `vanilla`.
 fn ppo_config() -> PpoConfig<'static> {
     PpoConfig { dual_clip: DualClip::NegativeOnly(3.0), ..Default::default() }
 }
 
-/// As verl's `low_var_kl`.
+/// Config of verl's `low_var_kl`.
 fn kl_config() -> KlConfig {
     KlConfig { estimator: KlEstimator::K3, bounds: KlBounds::K3Only, ..Default::default() }
 }

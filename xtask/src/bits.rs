@@ -1,4 +1,4 @@
-//! `cargo xtask bits`: the same bits on every machine, and the same as before.
+//! `cargo xtask bits`: checks that every machine computes the recorded bits.
 
 use std::time::Instant;
 
@@ -8,33 +8,34 @@ use serde_json::json;
 use crate::{
     fingerprints::{differences, read, table, write, Difference, Fingerprints},
     machines::machines,
-    options::Options,
     tiers::in_ci,
     workspace::Workspace,
 };
 
-pub(crate) const HELP: &str = "\
-cargo xtask bits [--bless] [--json]
+/// Compare the bits of every formula across machines and with the record
+///
+/// Runs every formula on every machine available here (native, WebAssembly, Cortex-M and AArch64 in QEMU), prints one
+/// fingerprint per formula and number type, and compares each machine with tests/fingerprint/fingerprints.txt. Fails on
+/// any difference, and with CI=true also if a machine is missing.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Rewrite the record, if all machines agree; a changed bit belongs in the changelog
+    #[arg(long)]
+    bless: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
 
-Runs every formula on every machine that can be had here (native, WebAssembly, Cortex-M and AArch64 in QEMU), prints one
-fingerprint per formula and number type, and compares each machine with the record tests/fingerprint/fingerprints.txt.
-
-  --bless   rewrites the record, if all machines agree; a changed bit belongs in the changelog
-  --json    prints the result for programs
-
-Fails on any difference, and with CI=true also if a machine is missing.
-";
-
-/// What came of one machine.
+/// The result of one machine.
 enum Outcome {
     Found(Fingerprints),
     Missing(String),
     Failed(String),
 }
 
-pub(crate) fn bits(workspace: &Workspace, mut options: Options) -> Result<()> {
-    let (bless, as_json) = (options.flag("--bless"), options.flag("--json"));
-    options.finish()?;
+pub(crate) fn bits(workspace: &Workspace, options: &Options) -> Result<()> {
+    let Options { bless, json: as_json } = *options;
     let path = workspace.root.join("tests/fingerprint/fingerprints.txt");
     let record = read(&path)?;
 
@@ -60,7 +61,7 @@ pub(crate) fn bits(workspace: &Workspace, mut options: Options) -> Result<()> {
     }) else {
         bail!("no machine could be run: {}", reasons(&outcomes));
     };
-    // a new record is what the machines agree on, so they are compared with each other
+    // for a new record the machines are compared with each other
     let expected = if bless { &first } else { &record };
     let compared: Vec<(String, Outcome, Vec<Difference>)> = outcomes
         .into_iter()

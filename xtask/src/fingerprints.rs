@@ -1,4 +1,4 @@
-//! Lists of fingerprints: read, compared, written.
+//! Reads, compares and writes lists of fingerprints.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 /// Fingerprints by name (`gae/f32`).
 pub(crate) type Fingerprints = BTreeMap<String, String>;
 
-/// One name whose fingerprints are not the same; `None` where a list lacks it.
+/// A name whose fingerprints differ; `None` if a list does not contain it.
 pub(crate) struct Difference {
     pub(crate) name: String,
     pub(crate) expected: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &str) -> Result<Fingerprints> {
     pairs.collect()
 }
 
-/// The list kept with the sources; empty if there is none yet.
+/// Reads the recorded list; empty if there is none yet.
 pub(crate) fn read(path: &Path) -> Result<Fingerprints> {
     if !path.exists() {
         return Ok(Fingerprints::new());
@@ -43,7 +43,7 @@ pub(crate) fn write(path: &Path, fingerprints: &Fingerprints) -> Result<()> {
     fs::write(path, text).with_context(|| path.display().to_string())
 }
 
-/// What differs, in the order of the names.
+/// All differences, sorted by name.
 pub(crate) fn differences(expected: &Fingerprints, found: &Fingerprints) -> Vec<Difference> {
     let mut names: Vec<&String> = expected.keys().chain(found.keys()).collect();
     names.sort();

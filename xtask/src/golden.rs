@@ -1,24 +1,25 @@
-//! `cargo xtask golden`: whether the formulas give what the cases of a folder say.
+//! `cargo xtask golden`: compares the formulas with the golden cases of a folder.
 
-use anyhow::{bail, Result};
+use std::path::PathBuf;
 
-use crate::{
-    options::Options,
-    workspace::{run, Workspace},
-};
+use anyhow::Result;
 
-pub(crate) const HELP: &str = "\
-cargo xtask golden DIR
+use crate::workspace::{run, Workspace};
 
-Runs the cases of every *.json below DIR: one line per operation, every failure with its case, the first difference and both
-numbers, and at the end how many passed and failed. Fails if any did. The format stands in tests/golden/README.md.
-";
+/// Run the golden cases below a folder
+///
+/// Prints one line per operation, every failure with its case, the first difference and both numbers, and at the end
+/// how many passed and failed. Fails if any case does. The format is described in tests/golden/README.md.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Every *.json below this folder is run
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
 
-pub(crate) fn golden(workspace: &Workspace, mut options: Options) -> Result<()> {
-    let Some(folder) = options.positional() else { bail!("which folder? cargo xtask golden DIR") };
-    options.finish()?;
-    // relative to where the user stands, not to the root
-    let folder = std::path::absolute(folder)?;
+pub(crate) fn golden(workspace: &Workspace, options: &Options) -> Result<()> {
+    // relative to the current directory of the user, not to the root
+    let folder = std::path::absolute(&options.folder)?;
     let mut cargo = workspace.cargo();
     cargo.args(["run", "--quiet", "--package", "tokenwise-tests", "--bin", "golden", "--"]).arg(folder);
     run(&mut cargo)

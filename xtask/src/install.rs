@@ -1,15 +1,18 @@
-//! What a tier needs beyond a Rust toolchain, and how it is had.
+//! What a tier needs beyond a Rust toolchain, and how to install it.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use anyhow::{bail, Context, Result};
 
-use crate::workspace::{find_program, stdout_of, Workspace};
+use crate::{
+    terminal::say,
+    workspace::{find_program, stdout_of, Workspace},
+};
 
 /// Something that can be missing.
 #[derive(Clone, Copy, Debug)]
@@ -18,53 +21,125 @@ pub(crate) enum Need {
     Target(&'static str),
     /// A component of the Rust toolchain, and the cargo command it brings.
     Component(&'static str, &'static str),
-    /// A program, and the Debian package that holds it.
+    /// Another Rust toolchain, with components.
+    Toolchain(&'static str, &'static [&'static str]),
+    /// A program from crates.io, at exactly this version, under target/.
+    Tool(&'static str, &'static str),
+    /// A program, and the Debian package that contains it.
     Program(&'static str, &'static str),
     /// The browser, under one of its names.
     Chromium,
-    /// A font with Chinese characters: boxes in its place would pass for text.
+    /// A font with Chinese characters: without it, screenshots and layout tests see boxes.
     ChineseFont,
     /// Vulkan in software.
     Lavapipe,
-    /// A processor with AVX2: the limits of the guards are those of its instructions.
+    /// A processor with AVX2: the limits on instruction counts are for its instructions.
     Avx2,
     /// The pinned npm packages of a folder with a lock file; nothing if it has none.
     Npm(&'static str),
-    /// NumPy in a Python environment of its own under target/: the page hands out scripts that need it.
+    /// NumPy in a private Python environment under target/: the page exports scripts that use it.
     NumPy,
 }
 
 impl Need {
-    /// Installs it if it is missing; the error says why it cannot be had.
-    pub(crate) fn ensure(self, workspace: &Workspace) -> Result<()> {
+    /// The command that would install it, or `None` if it is present or cannot be installed.
+    pub(crate) fn missing(self, workspace: &Workspace) -> Option<String> {
+        let apt = |packages: &str, present: bool| (!present).then(|| format!("apt-get install {packages}"));
         match self {
-            Self::Target(target) => {
-                let installed =
-                    stdout_of(Command::new("rustc").args(["--print", "target-libdir", "--target", target]))?;
-                if !Path::new(installed.trim()).exists() {
-                    eprintln!("    rustup target add {target}");
-                    stdout_of(Command::new("rustup").args(["target", "add", target]))?;
-                }
-                Ok(())
-            }
+            Self::Target(target) => (!has_target(target)).then(|| format!("rustup target add {target}")),
             Self::Component(component, command) => {
-                if stdout_of(Command::new("cargo").args([command, "--version"])).is_err() {
-                    eprintln!("    rustup component add {component}");
-                    stdout_of(Command::new("rustup").args(["component", "add", component]))?;
-                }
-                Ok(())
+                (!has_component(command)).then(|| format!("rustup component add {component}"))
             }
-            Self::Program(program, package) => apt(&[package], || find_program(program).is_some()),
-            Self::Chromium => apt(&["chromium"], || chromium().is_some()),
-            // fontconfig brings the program that lists fonts
-            Self::ChineseFont => apt(&["fonts-noto-cjk", "fontconfig"], has_chinese_font),
-            Self::Lavapipe => apt(&["mesa-vulkan-drivers", "libvulkan1"], || lavapipe().is_some()),
-            Self::Avx2 if has_avx2() => Ok(()),
-            Self::Avx2 => bail!("this processor has no AVX2"),
-            Self::Npm(folder) => npm(workspace, folder),
-            Self::NumPy => numpy(workspace),
+            Self::Toolchain(name, components) => {
+                (!has_toolchain(name, components)).then(|| format!("rustup {}", toolchain(name, components).join(" ")))
+            }
+            Self::Tool(name, version) => (!has_tool(workspace, name, version))
+                .then(|| format!("cargo install {name} --version {version} (into target/xtask/tools)")),
+            Self::Program(program, package) => apt(package, find_program(program).is_some()),
+            Self::Chromium => apt("chromium", chromium().is_some()),
+            Self::ChineseFont => apt(&CHINESE_FONT.join(" "), has_chinese_font()),
+            Self::Lavapipe => apt(&LAVAPIPE.join(" "), lavapipe().is_some()),
+            Self::Avx2 => None,
+            Self::Npm(folder) => {
+                let missing = npm_lock(workspace, folder).is_some_and(|lock| !has_npm(workspace, folder, &lock));
+                missing.then(|| format!("npm ci in {folder}"))
+            }
+            Self::NumPy => (!has_numpy(workspace)).then(|| "pip install numpy (into target/xtask/numpy)".into()),
         }
     }
+
+    /// Installs it if it is missing; the error says why it cannot be installed.
+    pub(crate) fn ensure(self, workspace: &Workspace) -> Result<()> {
+        // rustup and apt-get fail if they run twice at once
+        static INSTALLING: Mutex<()> = Mutex::new(());
+        if let Self::Avx2 = self {
+            return if has_avx2() { Ok(()) } else { bail!("this processor has no AVX2") };
+        }
+        let one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(step) = self.missing(workspace) else { return Ok(()) };
+        say(&format!("    {step}"));
+        match self {
+            Self::Target(target) => rustup(&["target", "add", target]),
+            Self::Component(component, _) => rustup(&["component", "add", component]),
+            Self::Toolchain(name, components) => rustup(&toolchain(name, components)),
+            Self::Program(program, package) => apt(&[package], || find_program(program).is_some()),
+            Self::Chromium => apt(&["chromium"], || chromium().is_some()),
+            Self::ChineseFont => apt(&CHINESE_FONT, has_chinese_font),
+            Self::Lavapipe => apt(&LAVAPIPE, || lavapipe().is_some()),
+            Self::Avx2 => Ok(()),
+            Self::Npm(folder) => {
+                drop(one);
+                npm(workspace, folder)
+            }
+            Self::NumPy => {
+                drop(one);
+                numpy(workspace)
+            }
+            // takes minutes, and cargo has locks of its own
+            Self::Tool(name, version) => {
+                drop(one);
+                let mut cargo = workspace.cargo();
+                cargo.args(["install", name, "--locked", "--version", &format!("={version}"), "--root"]);
+                stdout_of(cargo.arg(workspace.target.join("xtask/tools"))).map(drop)
+            }
+        }
+    }
+}
+
+// fontconfig contains fc-list, which lists fonts
+const CHINESE_FONT: [&str; 2] = ["fonts-noto-cjk", "fontconfig"];
+const LAVAPIPE: [&str; 2] = ["mesa-vulkan-drivers", "libvulkan1"];
+
+fn rustup(arguments: &[&str]) -> Result<()> {
+    stdout_of(Command::new("rustup").args(arguments)).map(drop)
+}
+
+fn has_target(target: &str) -> bool {
+    let folder = stdout_of(Command::new("rustc").args(["--print", "target-libdir", "--target", target]));
+    folder.is_ok_and(|folder| Path::new(folder.trim()).exists())
+}
+
+fn has_component(command: &str) -> bool {
+    stdout_of(Command::new("cargo").args([command, "--version"])).is_ok()
+}
+
+/// The arguments of rustup that install a toolchain.
+fn toolchain<'a>(name: &'a str, components: &[&'a str]) -> Vec<&'a str> {
+    let mut arguments = vec!["toolchain", "install", name, "--profile", "minimal"];
+    components.iter().for_each(|component| arguments.extend(["--component", component]));
+    arguments
+}
+
+fn has_toolchain(name: &str, components: &[&str]) -> bool {
+    let installed = stdout_of(Command::new("rustup").args(["component", "list", "--installed", "--toolchain", name]));
+    // components are listed with the host triple after their name
+    let has = |list: &str, component: &str| list.lines().any(|line| line.starts_with(component));
+    installed.is_ok_and(|list| has(&list, "rustc") && components.iter().all(|component| has(&list, component)))
+}
+
+fn has_tool(workspace: &Workspace, name: &str, version: &str) -> bool {
+    let list = fs::read_to_string(workspace.target.join("xtask/tools/.crates.toml")).unwrap_or_default();
+    list.contains(&format!("\"{name} {version} (")) && workspace.tool(name).is_file()
 }
 
 fn has_avx2() -> bool {
@@ -74,7 +149,7 @@ fn has_avx2() -> bool {
     false
 }
 
-/// The browser.
+/// The path of the browser.
 pub(crate) fn chromium() -> Option<PathBuf> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find_map(find_program)
 }
@@ -84,7 +159,7 @@ pub(crate) fn lavapipe() -> Option<PathBuf> {
     let folder = fs::read_dir("/usr/share/vulkan/icd.d").ok()?;
     folder.flatten().map(|entry| entry.path()).find(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // a machine may hold drivers for other architectures too
+        // drivers of other architectures may be installed too
         name.starts_with("lvp_icd") && (name == "lvp_icd.json" || name.contains(env::consts::ARCH))
     })
 }
@@ -93,11 +168,8 @@ fn has_chinese_font() -> bool {
     stdout_of(Command::new("fc-list").arg(":lang=zh-cn")).is_ok_and(|fonts| !fonts.trim().is_empty())
 }
 
-/// Installs Debian packages unless `present` already holds.
+/// Installs Debian packages, after which `present` must hold.
 fn apt(packages: &[&str], present: impl Fn() -> bool) -> Result<()> {
-    if present() {
-        return Ok(());
-    }
     let names = packages.join(" ");
     if find_program("apt-get").is_none() {
         bail!("not found, and there is no apt-get: please install {names}");
@@ -114,12 +186,11 @@ fn apt(packages: &[&str], present: impl Fn() -> bool) -> Result<()> {
         stdout_of(command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments))
     };
     static UPDATED: OnceLock<bool> = OnceLock::new();
-    eprintln!("    apt-get install {names}");
-    // a stale list may still do; the install itself tells
+    // if this fails, an older list of packages may still do
     UPDATED.get_or_init(|| apt_get(&["update"]).is_ok());
     apt_get(&[&["install", "-y", "--no-install-recommends"], packages].concat())?;
     if !present() {
-        bail!("apt-get installed {names}, but what is needed is still missing");
+        bail!("apt-get installed {names}, but the program is still not found");
     }
     Ok(())
 }
@@ -128,49 +199,73 @@ fn is_root() -> bool {
     stdout_of(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-/// Installs the packages of a folder as its lock file says, unless that has been done.
+fn npm_lock(workspace: &Workspace, folder: &str) -> Option<Vec<u8>> {
+    fs::read(workspace.root.join(folder).join("package-lock.json")).ok()
+}
+
+/// The copy of the lock file that says what has been installed.
+fn npm_done(workspace: &Workspace, folder: &str) -> PathBuf {
+    workspace.root.join(folder).join("node_modules/.installed-lock.json")
+}
+
+fn has_npm(workspace: &Workspace, folder: &str, lock: &[u8]) -> bool {
+    find_program("node").is_some() && fs::read(npm_done(workspace, folder)).is_ok_and(|done| done == lock)
+}
+
+/// Installs the packages of a folder as its lock file says.
 fn npm(workspace: &Workspace, folder: &str) -> Result<()> {
     Need::Program("node", "nodejs").ensure(workspace)?;
-    let path = workspace.root.join(folder);
-    let Ok(lock) = fs::read(path.join("package-lock.json")) else { return Ok(()) };
-    // written last, so that an installation that broke off is done again
-    let done = path.join("node_modules/.installed-lock.json");
-    if fs::read(&done).ok().as_ref() != Some(&lock) {
-        Need::Program("npm", "npm").ensure(workspace)?;
-        eprintln!("    npm ci in {folder}");
-        let mut npm = Command::new("npm");
-        npm.current_dir(&path).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
-        stdout_of(&mut npm)?;
-        fs::write(&done, &lock).with_context(|| done.display().to_string())?;
+    Need::Program("npm", "npm").ensure(workspace)?;
+    let mut npm = workspace.command("npm");
+    npm.current_dir(workspace.root.join(folder)).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+    stdout_of(&mut npm)?;
+    // written last, so that an interrupted installation is repeated
+    let done = npm_done(workspace, folder);
+    fs::write(&done, npm_lock(workspace, folder).unwrap_or_default()).with_context(|| done.display().to_string())
+}
+
+fn numpy_python(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("xtask/numpy/bin/python")
+}
+
+fn has_numpy(workspace: &Workspace) -> bool {
+    stdout_of(Command::new(numpy_python(workspace)).args(["-c", "import numpy"])).is_ok()
+}
+
+/// Makes a Python environment with NumPy.
+fn numpy(workspace: &Workspace) -> Result<()> {
+    Need::Program("python3", "python3").ensure(workspace)?;
+    let folder = workspace.target.join("xtask/numpy");
+    let make = || stdout_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
+    if make().is_err() {
+        // Debian has the module in a separate package
+        say("    apt-get install python3-venv");
+        apt(&["python3-venv"], || make().is_ok())?;
+    }
+    let mut pip = Command::new(numpy_python(workspace));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy>=1.24"]);
+    stdout_of(&mut pip)?;
+    if !has_numpy(workspace) {
+        bail!("pip installed numpy, but it cannot be imported");
     }
     Ok(())
 }
 
-/// Makes the environment, unless one that works is there.
-fn numpy(workspace: &Workspace) -> Result<()> {
-    let folder = workspace.target.join("xtask/numpy");
-    let python = folder.join("bin/python");
-    let works = || stdout_of(Command::new(&python).args(["-c", "import numpy"])).is_ok();
-    if works() {
-        return Ok(());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_as_a_command() {
+        let workspace = Workspace { root: "/nowhere".into(), target: "/nowhere/target".into(), host: "none".into() };
+        let missing = |need: Need| need.missing(&workspace);
+        assert_eq!(missing(Need::Program("no-such-program", "package")).as_deref(), Some("apt-get install package"));
+        assert!(missing(Need::Tool("cargo-fuzz", "1.2.3")).is_some_and(|step| step.contains("--version 1.2.3")));
+        assert!(missing(Need::Target("no-such-target")).is_some_and(|step| step == "rustup target add no-such-target"));
+        assert_eq!(missing(Need::Npm("folder/without/lock")), None);
+        assert_eq!(
+            toolchain("1.2.3", &["a", "b"]).join(" "),
+            "toolchain install 1.2.3 --profile minimal --component a --component b"
+        );
     }
-    Need::Program("python3", "python3").ensure(workspace)?;
-    eprintln!("    pip install numpy in {}", folder.display());
-    let make = || stdout_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
-    if make().is_err() {
-        // Debian keeps the module in a package of its own
-        apt(&["python3-venv"], || make().is_ok())?;
-    }
-    stdout_of(Command::new(&python).args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        "numpy>=1.24",
-    ]))?;
-    if !works() {
-        bail!("pip installed numpy, but it cannot be imported");
-    }
-    Ok(())
 }

@@ -1,4 +1,5 @@
-//! The machines whose bits are compared, real and emulated, and how the fingerprints are had from each.
+//! The machines of `cargo xtask bits`: each is a target, compiler flags and a profile, run natively, under Node or in
+//! QEMU. The program run there prints one fingerprint per formula.
 
 use std::{env, path::PathBuf, process::Command};
 
@@ -11,9 +12,9 @@ use crate::{
 };
 
 const QEMU_ARM: Need = Need::Program("qemu-system-arm", "qemu-system-arm");
-const AARCH64: &str = "aarch64-unknown-linux-musl";
+pub(crate) const AARCH64: &str = "aarch64-unknown-linux-musl";
 
-/// A target, a set of compiler flags and a profile.
+/// One way to compile and run the formulas.
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) needs: Vec<Need>,
@@ -37,19 +38,13 @@ impl Machine {
 pub(crate) fn machines() -> Vec<Machine> {
     let mut machines = native();
     let simd = "-C target-feature=+simd128";
-    for (name, flags, folder, features) in [
-        ("wasm32", "", "bits", ""),
-        ("wasm32 simd128", simd, "bits-simd128", ""),
-        // as the package is built
-        ("wasm32 small", "", "bits-small", "--features=small"),
-        ("wasm32 small simd128", simd, "bits-small-simd128", "--features=small"),
-    ] {
+    for (name, flags, folder) in [("wasm32", "", "bits"), ("wasm32 simd128", simd, "bits-simd128")] {
         let needs = [Need::Target("wasm32-unknown-unknown"), Need::Program("node", "nodejs")];
-        machines.push(Machine::new(name, &needs, move |workspace| wasm(workspace, flags, folder, features)));
+        machines.push(Machine::new(name, &needs, move |workspace| wasm(workspace, flags, folder)));
     }
     for (name, target) in [("Cortex-M4F", "thumbv7em-none-eabihf"), ("Cortex-M0 soft-float", "thumbv6m-none-eabi")] {
         machines.push(Machine::new(name, &[Need::Target(target), QEMU_ARM], move |workspace| {
-            let program = build_cortex_m(workspace, target, "fingerprints", "")?;
+            let program = build_cortex_m(workspace, target, "fingerprints", "fingerprints")?;
             stdout_of(&mut qemu_arm(program))
         }));
     }
@@ -60,7 +55,7 @@ pub(crate) fn machines() -> Vec<Machine> {
     machines
 }
 
-/// What the host itself can be: on x86-64 the baseline, AVX2 found at run time, and AVX2 with FMA allowed everywhere.
+/// Builds that run natively: on x86-64 the baseline, AVX2 found at run time, and AVX2 with FMA allowed everywhere.
 fn native() -> Vec<Machine> {
     let profiles = [("debug", ""), ("release", "--release")];
     if env::consts::ARCH != "x86_64" {
@@ -85,7 +80,7 @@ fn native() -> Vec<Machine> {
         }
     }
     if has_avx512() {
-        // this machine would choose AVX-512: an older one is emulated
+        // this processor would choose AVX-512, so one without it is emulated
         let needs = [Need::Program("qemu-x86_64", "qemu-user")];
         machines.push(Machine::new("x86-64 run-time avx2 release, emulated", &needs, |workspace| {
             let mut qemu = Command::new("qemu-x86_64");
@@ -98,13 +93,13 @@ fn native() -> Vec<Machine> {
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
-    // all processors with AVX2 have the others; a virtual machine may hide them
+    // every processor with AVX2 has the other two, but a virtual machine may hide them
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2")
 }
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
-    // those that the library asks for
+    // the features the library checks for
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
@@ -121,7 +116,7 @@ const fn has_avx512() -> bool {
     false
 }
 
-/// Builds an example of the fingerprint package and returns the folder it is in.
+/// Builds an example of the fingerprint package and returns its folder.
 fn build(mut cargo: Command, target: &str, example: &str, arguments: &[&str]) -> Result<PathBuf> {
     cargo.args(["build", "--quiet", "--package", "tokenwise-fingerprint", "--example", example, "--target", target]);
     cargo.args(arguments.iter().filter(|argument| !argument.is_empty()));
@@ -141,15 +136,15 @@ fn host_program(workspace: &Workspace, arguments: &[&str], flags: &str, folder: 
     Ok(build(cargo, &workspace.host, "print", arguments)?.join(format!("print{}", env::consts::EXE_SUFFIX)))
 }
 
-fn wasm(workspace: &Workspace, flags: &str, folder: &str, features: &str) -> Result<String> {
+fn wasm(workspace: &Workspace, flags: &str, folder: &str) -> Result<String> {
     let cargo = workspace.cargo_with_flags(flags, folder);
-    let module = build(cargo, "wasm32-unknown-unknown", "exports", &["--release", features])?.join("exports.wasm");
+    let module = build(cargo, "wasm32-unknown-unknown", "exports", &["--release"])?.join("exports.wasm");
     stdout_of(workspace.command("node").arg("tests/fingerprint/print.mjs").arg(module))
 }
 
 fn aarch64(workspace: &Workspace) -> Result<String> {
     let mut cargo = workspace.cargo_with_flags("", "bits");
-    // the toolchain's own linker: no C cross-compiler is needed
+    // the linker of the Rust toolchain, so that no C cross-compiler is needed
     cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER", "rust-lld");
     let program = build(cargo, AARCH64, "print", &["--release"])?.join("print");
     stdout_of(Command::new("qemu-aarch64").arg(program))
@@ -158,7 +153,7 @@ fn aarch64(workspace: &Workspace) -> Result<String> {
 /// Builds a binary of `examples/cortex-m` as its profile says: for size.
 pub(crate) fn build_cortex_m(workspace: &Workspace, target: &str, program: &str, features: &str) -> Result<PathBuf> {
     let mut cargo = workspace.cargo_with_flags("", "cortex-m");
-    // from its own folder: the lock file and the profile are its own
+    // in its own folder, for its lock file and profile
     cargo.current_dir(workspace.root.join("examples/cortex-m"));
     cargo.args(["build", "--quiet", "--locked", "--release", "--target", target, "--bin", program]);
     cargo.args(["--features", features]);
@@ -166,7 +161,7 @@ pub(crate) fn build_cortex_m(workspace: &Workspace, target: &str, program: &str,
     Ok(workspace.target.join("xtask/cortex-m").join(target).join("release").join(program))
 }
 
-/// Runs a bare-metal program on an emulated board; its output and exit code reach us by semihosting.
+/// Runs a bare-metal program on an emulated board; its output and exit code reach the host by semihosting.
 pub(crate) fn qemu_arm(program: PathBuf) -> Command {
     let mut qemu = Command::new("qemu-system-arm");
     qemu.args(["-machine", "mps2-an386", "-cpu", "cortex-m4", "-nographic", "-monitor", "none", "-serial", "none"]);

@@ -3,47 +3,56 @@
 
 mod bench;
 mod bits;
+mod declarations;
+mod deep;
 mod fingerprints;
+mod fuzz;
 mod golden;
 mod install;
 mod machines;
-mod options;
 mod playground;
+mod reader;
 mod runner;
+mod schedule;
 mod seal;
 mod server;
 mod size;
+mod terminal;
 mod test;
 mod tiers;
-mod wasm_build;
-mod wasm_glue;
-mod wasm_package;
+mod wasm;
 mod workspace;
 
-use std::{env, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{bail, Result};
-use options::Options;
+use anyhow::Result;
+use clap::{Parser, Subcommand};
 use workspace::Workspace;
 
-const HELP: &str = "\
-cargo xtask COMMAND
+/// Builds, tests and serves tokenwise
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
-  test         installs what is missing, then runs every tier of tests
-  bits         compares the bits of every formula across machines and with the record
-  bench        measures speed, beside peers and the limits of the machine
-  size         measures a training step on microcontrollers
-  golden       runs the golden cases below a folder
-  wasm         builds the WebAssembly package
-  playground   builds the page and serves it
-
-cargo xtask COMMAND --help says more.
-";
-
-type Run = fn(&Workspace, Options) -> Result<()>;
+// in the order of the help; the text of a variant is the doc comment of its options
+#[derive(Subcommand)]
+enum Command {
+    Test(test::Options),
+    Deep(deep::Options),
+    Fuzz(fuzz::Options),
+    Bits(bits::Options),
+    Golden(golden::Options),
+    Size(size::Options),
+    Bench(bench::Options),
+    Wasm(wasm::Options),
+    Playground(playground::Options),
+}
 
 fn main() -> ExitCode {
-    match command(env::args().skip(1)) {
+    match run(&Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -52,26 +61,55 @@ fn main() -> ExitCode {
     }
 }
 
-fn command(mut arguments: impl Iterator<Item = String>) -> Result<()> {
-    let name = arguments.next().unwrap_or_else(|| "--help".into());
-    let (help, run): (&str, Run) = match name.as_str() {
-        "test" => (test::HELP, test::test),
-        "bits" => (bits::HELP, bits::bits),
-        "bench" => (bench::HELP, bench::bench),
-        "size" => (size::HELP, size::size),
-        "golden" => (golden::HELP, golden::golden),
-        "wasm" => (wasm_build::HELP, wasm_build::wasm),
-        "playground" => (playground::HELP, playground::playground),
-        "help" | "--help" | "-h" => {
-            print!("{HELP}");
-            return Ok(());
-        }
-        _ => bail!("unknown command {name:?}\n\n{HELP}"),
-    };
-    let mut options = Options::new(arguments);
-    if options.flag("--help") {
-        print!("{help}");
-        return Ok(());
+fn run(command: &Command) -> Result<()> {
+    let workspace = &Workspace::find()?;
+    match command {
+        Command::Test(options) => test::test(workspace, options),
+        Command::Deep(options) => deep::deep(workspace, options),
+        Command::Fuzz(options) => fuzz::fuzz(workspace, options),
+        Command::Bits(options) => bits::bits(workspace, options),
+        Command::Golden(options) => golden::golden(workspace, options),
+        Command::Size(options) => size::size(workspace, options),
+        Command::Bench(options) => bench::bench(workspace, options),
+        Command::Wasm(options) => wasm::wasm(workspace, options),
+        Command::Playground(options) => playground::playground(workspace, options),
     }
-    run(&Workspace::find()?, options)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_arguments_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn documented_command_lines_are_accepted() {
+        for line in [
+            "test --only fmt,speed --verbose --jobs 1",
+            "test --only=fmt",
+            "deep --only long-miri,api",
+            "fuzz --minutes 3",
+            "bits --bless --json",
+            "golden tests/golden",
+            "size",
+            "bench --quick --only gae --threads 2 --json",
+            "bench --write",
+            "wasm",
+            "playground --build-only --port=80 --package pkg",
+        ] {
+            let words = std::iter::once("cargo xtask").chain(line.split(' '));
+            assert!(Arguments::try_parse_from(words).is_ok(), "{line}");
+        }
+        for line in
+            ["test --only nonsense", "golden", "bench --threads 3", "bench --write --quick", "playground --port x"]
+        {
+            let words = std::iter::once("cargo xtask").chain(line.split(' '));
+            assert!(Arguments::try_parse_from(words).is_err(), "{line}");
+        }
+    }
 }

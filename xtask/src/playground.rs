@@ -1,4 +1,4 @@
-//! `cargo xtask playground`: the page, built and served.
+//! `cargo xtask playground`: builds the page and serves it.
 
 use std::{
     fs,
@@ -9,40 +9,41 @@ use std::{
 use anyhow::{bail, Context, Result};
 
 use crate::{
-    options::Options,
+    reader::reader,
     seal::seal,
     server,
-    wasm_build::{compile, generate, Host, Simd},
+    wasm::{build, Host, Part, Simd},
     workspace::Workspace,
 };
 
-pub(crate) const HELP: &str = "\
-cargo xtask playground [--build-only] [--port N] [--package DIR]
+/// Build the page and serve it
+///
+/// Assembles www/ and the WebAssembly modules (pkg/plain and pkg/simd, chain-plain and chain-simd for the start page,
+/// pkg/reader for files) in target/playground and serves it on 127.0.0.1 until Ctrl-C. Any static host can serve the
+/// folder, from any path; where the browser allows it, the page then works offline too.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Do not serve
+    #[arg(long)]
+    build_only: bool,
+    /// 0 takes any free port
+    #[arg(long, value_name = "N", default_value_t = 8000)]
+    port: u16,
+    /// Take the package from a pkg folder built before
+    #[arg(long, value_name = "DIR")]
+    package: Option<PathBuf>,
+}
 
-Assembles www/ and the WebAssembly package (pkg/plain and pkg/simd) in target/playground and serves it on 127.0.0.1 until
-Ctrl-C. Any static host can serve the folder, from any path; where browsers allow it, it then works offline too.
-
-  --build-only    does not serve
-  --port N        default 8000; 0 takes any free port
-  --package DIR   takes the package from a pkg folder built before
-";
-
-const DEFAULT_PORT: u16 = 8000;
-
-pub(crate) fn playground(workspace: &Workspace, mut options: Options) -> Result<()> {
-    let build_only = options.flag("--build-only");
-    let port = options.value("--port")?.unwrap_or(DEFAULT_PORT);
-    let package = options.value::<PathBuf>("--package")?;
-    options.finish()?;
-
+pub(crate) fn playground(workspace: &Workspace, options: &Options) -> Result<()> {
+    let port = options.port;
     let folder = workspace.target.join("playground");
-    assemble(workspace, &folder, package.as_deref())?;
-    if build_only {
+    assemble(workspace, &folder, options.package.as_deref())?;
+    if options.build_only {
         println!("{}", folder.display());
         return Ok(());
     }
     let listener = TcpListener::bind(("127.0.0.1", port))
-        .with_context(|| format!("port {port} of 127.0.0.1; another one: --port N"))?;
+        .with_context(|| format!("cannot listen on 127.0.0.1:{port}; choose another port by --port N"))?;
     println!("http://{}/  (Ctrl-C ends)", listener.local_addr()?);
     server::serve(&listener, &folder)
 }
@@ -56,12 +57,21 @@ fn assemble(workspace: &Workspace, folder: &Path, package: Option<&Path>) -> Res
         fs::remove_dir_all(folder)?;
     }
     copy(&page, folder)?;
-    for (simd, name) in [(Simd::Plain, "pkg/plain"), (Simd::Simd128, "pkg/simd")] {
-        let Some(package) = package else {
-            generate(&compile(workspace, simd)?, Host::Web, &folder.join(name))?;
-            continue;
-        };
-        copy(&package.join(name.trim_start_matches("pkg/")), &folder.join(name))?;
+    for (simd, part, name) in [
+        (Simd::Plain, Part::Full, "plain"),
+        (Simd::Simd128, Part::Full, "simd"),
+        (Simd::Plain, Part::Chain, "chain-plain"),
+        (Simd::Simd128, Part::Chain, "chain-simd"),
+    ] {
+        let own = folder.join("pkg").join(name);
+        match package {
+            Some(package) => copy(&package.join(name), &own)?,
+            None => build(workspace, simd, part, Host::Web, &own)?,
+        }
+    }
+    match package.map(|package| package.join("reader")).filter(|reader| reader.exists()) {
+        Some(reader) => copy(&reader, &folder.join("pkg/reader"))?,
+        None => reader(workspace, &folder.join("pkg/reader"))?,
     }
     seal(folder)
 }

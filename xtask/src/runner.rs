@@ -1,10 +1,10 @@
-//! Runs the commands of a tier: everything they print goes to a log, one line of progress to the terminal.
+//! Runs the commands of a tier and writes everything they print to the tier's log.
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, IsTerminal, Write},
+    io::{BufRead, BufReader, Write},
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -12,28 +12,26 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 
-use crate::workspace::shown;
+use crate::{terminal, workspace::shown};
 
-/// No command of ours takes this long; one that does hangs.
-const LIMIT: Duration = Duration::from_secs(40 * 60);
 const POLL: Duration = Duration::from_millis(50);
-/// How often a line of progress appears where lines cannot be rewritten.
-const QUIET: Duration = Duration::from_secs(60);
-/// How long output may still come after a command ended, from a child it left behind.
+/// How long output may still arrive after a command ended, from a child process it left behind.
 const LAST_OUTPUT: Duration = Duration::from_secs(2);
 
-/// The log of one tier and its place on the terminal.
-pub(crate) struct Runner<'a> {
-    tier: &'a str,
+/// The log of one tier.
+pub(crate) struct Runner {
+    tier: &'static str,
     log: File,
     verbose: bool,
+    /// A command that takes longer hangs.
+    limit: Duration,
     start: Instant,
 }
 
-impl<'a> Runner<'a> {
-    pub(crate) fn new(tier: &'a str, log: &Path, verbose: bool) -> Result<Self> {
+impl Runner {
+    pub(crate) fn new(tier: &'static str, log: &Path, verbose: bool, limit: Duration) -> Result<Self> {
         let log = File::create(log).with_context(|| log.display().to_string())?;
-        Ok(Self { tier, log, verbose, start: Instant::now() })
+        Ok(Self { tier, log, verbose, limit, start: Instant::now() })
     }
 
     /// Runs one command to its end.
@@ -41,66 +39,53 @@ impl<'a> Runner<'a> {
         let line = shown(command);
         writeln!(self.log, "$ {line}")?;
         if self.verbose {
-            eprintln!("$ {line}");
+            terminal::say(&format!("{} | $ {line}", self.tier));
         }
         let (output, input) = std::io::pipe()?;
         command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input);
         let mut child = command.spawn().with_context(|| format!("cannot run `{line}`"))?;
-        // the command holds the writing ends of the pipe; while it does, reading would never end
+        // drops the writing ends of the pipe: while `command` holds them, the reader would not see the end
         command.stdout(Stdio::null()).stderr(Stdio::null());
 
-        let (mut log, verbose) = (self.log.try_clone()?, self.verbose);
+        let (mut log, verbose, tier) = (self.log.try_clone()?, self.verbose, self.tier);
         let (done, ended) = mpsc::channel::<()>();
         thread::spawn(move || {
             let _dropped_at_the_end = done;
             for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-                // a full disk shows in the tier's result soon enough
+                // a full disk makes the tier itself fail
                 let _ = log.write_all(&[&line[..], b"\n"].concat());
                 if verbose {
-                    eprintln!("{}", String::from_utf8_lossy(&line));
+                    terminal::say(&format!("{tier} | {}", String::from_utf8_lossy(&line)));
                 }
             }
         });
 
-        let (begin, mut last) = (Instant::now(), Instant::now());
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break status;
-            }
-            if begin.elapsed() > LIMIT {
-                child.kill()?;
-                child.wait()?;
-                bail!("`{line}` did not end within {} minutes", LIMIT.as_secs() / 60);
-            }
-            self.progress(&line, &mut last);
-            thread::sleep(POLL);
-        };
+        terminal::begin(self.tier, self.start, &line);
+        let waited = wait(&mut child, self.limit);
         let _ = ended.recv_timeout(LAST_OUTPUT);
-        self.clear();
-        if !status.success() {
-            bail!("`{line}` failed ({status})");
-        }
-        Ok(())
-    }
-
-    fn progress(&self, line: &str, last: &mut Instant) {
-        let seconds = self.start.elapsed().as_secs();
-        if self.verbose {
-            return;
-        }
-        if std::io::stderr().is_terminal() {
-            let short: String = line.chars().take(80).collect();
-            eprint!("\r\x1b[2K{} … {seconds} s  {short}", self.tier);
-        } else if last.elapsed() > QUIET {
-            *last = Instant::now();
-            eprintln!("{} … {seconds} s  {line}", self.tier);
+        terminal::end(self.tier);
+        match waited? {
+            None => bail!("`{line}` did not end within {} minutes", self.limit.as_secs() / 60),
+            Some(status) if !status.success() => bail!("`{line}` failed ({status})"),
+            Some(_) => Ok(()),
         }
     }
+}
 
-    fn clear(&self) {
-        if !self.verbose && std::io::stderr().is_terminal() {
-            eprint!("\r\x1b[2K");
+/// Waits for a command to end; one that exceeds the limit is killed.
+fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
         }
+        if begin.elapsed() > limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        terminal::refresh();
+        thread::sleep(POLL);
     }
 }
 
@@ -109,4 +94,23 @@ pub(crate) fn last_lines(log: &Path, count: usize) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let lines: Vec<String> = text.lines().map_while(Result::ok).collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_reaches_the_log_and_failures_and_hangs_are_errors() {
+        let log = std::env::temp_dir().join(format!("tokenwise-runner-{}.log", std::process::id()));
+        let mut runner = Runner::new("self-test", &log, false, Duration::from_millis(300)).unwrap();
+        let mut shell = |script: &str| runner.run(Command::new("sh").args(["-c", script]));
+        assert!(shell("echo one; echo two >&2").is_ok());
+        assert!(shell("exit 3").unwrap_err().to_string().contains("exit status: 3"));
+        assert!(shell("exec sleep 60").unwrap_err().to_string().contains("did not end"));
+        let text = std::fs::read_to_string(&log).unwrap();
+        assert!(text.contains("\none\n") && text.contains("\ntwo\n"), "{text}");
+        assert_eq!(last_lines(&log, 1), "$ sh -c exec sleep 60");
+        std::fs::remove_file(&log).unwrap();
+    }
 }

@@ -1,4 +1,5 @@
-//! What the assembled page has to know of its own files: which to keep for later, which to ask for at once.
+//! The last step of building the page: writes the list of files and a hash of the build into the service worker, which
+//! caches them for offline use, and preload hints into index.html.
 
 use std::{
     collections::BTreeSet,
@@ -9,13 +10,12 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 
-/// What the page begins with; the rest of it follows by import.
-const FIRST: [&str; 3] = ["main.js", "chain/page.js", "pkg/simd/tokenwise.js"];
-const MODULE: &str = "pkg/simd/tokenwise_bg.wasm";
-/// The line of the page that starts it; hints go before it.
+/// The modules loaded first; they import the others.
+const FIRST: [&str; 3] = ["main.js", "chain/page.js", "pkg/chain-simd/tokenwise.js"];
+/// The script element of index.html; the hints are inserted before it.
 const START: &str = "<script type=\"module\" src=\"main.js\">";
 
-/// Writes the list of files and a name for exactly this build into the service worker, and hints for the browser into the page.
+/// Completes the assembled page in `folder`.
 pub(crate) fn seal(folder: &Path) -> Result<()> {
     let mut files = Vec::new();
     list(folder, "", &mut files)?;
@@ -30,7 +30,7 @@ pub(crate) fn seal(folder: &Path) -> Result<()> {
     let worker = folder.join("sw.js");
     let code = fs::read_to_string(&worker).with_context(|| worker.display().to_string())?;
     let kept: Vec<&str> = files.iter().map(|file| if file == "index.html" { "./" } else { file }).collect();
-    let kept: Vec<&str> = kept.into_iter().filter(|file| is_asked_for(file)).collect();
+    let kept: Vec<&str> = kept.into_iter().filter(|file| is_loaded(file)).collect();
     fs::write(&worker, format!("const BUILD = {build:?};\nconst FILES = {};\n{code}", serde_json::to_string(&kept)?))?;
 
     let index = folder.join("index.html");
@@ -40,17 +40,17 @@ pub(crate) fn seal(folder: &Path) -> Result<()> {
     for module in imported(folder)? {
         writeln!(hints, "<link rel=\"modulepreload\" href=\"{module}\">")?;
     }
-    writeln!(hints, "<link rel=\"preload\" as=\"fetch\" type=\"application/wasm\" href=\"{MODULE}\" crossorigin>")?;
+    // not the module: which one depends on the page, and browsers warn of what was fetched and not used
     fs::write(&index, format!("{}{hints}{}", &page[..start], &page[start..]))?;
     Ok(())
 }
 
-/// Declarations are for editors, the worker is kept by the browser itself.
-fn is_asked_for(file: &str) -> bool {
+/// Whether the page loads this file: it never loads declarations, and the browser caches the service worker itself.
+fn is_loaded(file: &str) -> bool {
     !(file.ends_with(".d.ts") || file.ends_with("package.json") || file.ends_with(".md") || file == "sw.js")
 }
 
-/// The paths of all files below a folder, from there, with `/`.
+/// All files below a folder, as relative paths with `/`.
 fn list(folder: &Path, prefix: &str, found: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -65,7 +65,7 @@ fn list(folder: &Path, prefix: &str, found: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// The modules that the first ones import, near or far, themselves included.
+/// The first modules and everything they import, directly or indirectly.
 fn imported(folder: &Path) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut open: Vec<String> = FIRST.map(String::from).into();
@@ -80,7 +80,7 @@ fn imported(folder: &Path) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// What a module names in its `import` declarations; imports on demand are not among them.
+/// The paths in static `import` declarations of a module, without dynamic `import()`.
 fn imports(source: &str) -> Vec<&str> {
     let code = source.lines().map(str::trim_start).filter(|line| !line.starts_with(['*', '/']));
     let named = code.filter_map(|line| {
@@ -90,7 +90,7 @@ fn imports(source: &str) -> Vec<&str> {
     named.filter(|name| name.starts_with('.')).collect()
 }
 
-/// `../b.js`, as seen from a module.
+/// The path of an import, relative to the page.
 fn resolve(module: &str, name: &str) -> Option<String> {
     let mut path = PathBuf::from(module);
     path.pop();
@@ -106,7 +106,7 @@ fn resolve(module: &str, name: &str) -> Option<String> {
     Some(path.to_str()?.replace('\\', "/"))
 }
 
-/// FNV-1a: enough to tell one build from another.
+/// FNV-1a: enough to distinguish builds.
 struct Fingerprint(u64);
 
 impl Fingerprint {
@@ -115,7 +115,7 @@ impl Fingerprint {
     }
 
     fn add(&mut self, bytes: &[u8]) {
-        // the length keeps two files from being read as one
+        // with the length, so that moving bytes from one file to the next changes the hash
         for &byte in bytes.iter().chain(&(bytes.len() as u64).to_le_bytes()) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn imports_are_found_and_resolved() {
-        let source = "import { a } from \"./a.js\";\n// from \"./no.js\"\nimport {\n  b,\n} from \"../x/b.js\";\nimport \"./c.js\";\nconst d = import(\"./d.js\");\n";
+        let source = "import { a } from \"./a.js\";\n// from \"./no.js\"\nimport {\n  b,\n} from \"../x/b.js\";\n\
+                      import \"./c.js\";\nconst d = import(\"./d.js\");\n";
         assert_eq!(imports(source), ["./a.js", "../x/b.js", "./c.js"]);
         assert_eq!(resolve("chain/page.js", "../parts/dom.js").as_deref(), Some("parts/dom.js"));
         assert_eq!(resolve("main.js", "./shell.js").as_deref(), Some("shell.js"));
@@ -144,7 +145,7 @@ mod tests {
                 ("main.js", "import \"./parts/a.js\";\n"),
                 ("parts/a.js", text),
                 ("chain/page.js", ""),
-                ("pkg/simd/tokenwise.js", ""),
+                ("pkg/chain-simd/tokenwise.js", ""),
                 ("pkg/simd/tokenwise.d.ts", ""),
             ] {
                 fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();

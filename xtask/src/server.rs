@@ -1,4 +1,4 @@
-//! A file server for one folder, just enough for a page on this machine.
+//! A minimal static file server for one folder, for local use.
 
 use std::{
     fs,
@@ -11,14 +11,14 @@ use std::{
 
 use anyhow::Result;
 
-/// A request line and headers longer than this are not for us.
+/// Longest request line and headers that are read.
 const REQUEST_LIMIT: u64 = 16 * 1024;
 
 /// Answers requests until the process ends.
 pub(crate) fn serve(listener: &TcpListener, folder: &Path) -> Result<()> {
     for stream in listener.incoming() {
         let folder = folder.to_path_buf();
-        // a browser that went away is no reason to stop
+        // a broken connection must not stop the server
         if let Ok(stream) = stream {
             thread::spawn(move || answer(&stream, &folder));
         }
@@ -31,7 +31,7 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.take(REQUEST_LIMIT));
     let mut request = String::new();
     reader.read_line(&mut request)?;
-    // the headers are read, so that the browser does not see its request cut off
+    // read all headers: closing the socket with unread data would reset the connection
     let mut header = String::new();
     while reader.read_line(&mut header)? > 2 {
         header.clear();
@@ -49,7 +49,8 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
     let length = body.len();
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-cache\r\n\
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
     )?;
     if method != "HEAD" {
         stream.write_all(&body)?;
@@ -57,11 +58,11 @@ fn answer(mut stream: &TcpStream, folder: &Path) -> std::io::Result<()> {
     stream.flush()
 }
 
-/// The file a request names, inside the folder or not at all.
+/// The requested file, or `None` if it would be outside the folder.
 fn file_of(folder: &Path, target: &str) -> Option<PathBuf> {
     let path = target.split(['?', '#']).next()?.strip_prefix('/')?;
     let path = PathBuf::from(decode(path)?);
-    // `..`, a second root and drive letters are not plain names
+    // excludes `..`, absolute paths and drive letters
     if !path.components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir)) {
         return None;
     }
@@ -94,7 +95,7 @@ fn content_type(path: &Path) -> &'static str {
         "js" | "mjs" => "text/javascript; charset=utf-8",
         "json" | "map" => "application/json",
         "webmanifest" => "application/manifest+json",
-        // browsers compile while they download only with this type
+        // browsers compile while downloading only with this type
         "wasm" => "application/wasm",
         "svg" => "image/svg+xml",
         "png" => "image/png",

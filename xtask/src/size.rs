@@ -1,4 +1,4 @@
-//! `cargo xtask size`: a training step has to fit a small microcontroller.
+//! `cargo xtask size`: flash and RAM of a training step on a microcontroller.
 
 use std::fs;
 
@@ -8,7 +8,6 @@ use object::{elf::SHF_ALLOC, Object, ObjectSection, SectionFlags, SectionKind};
 use crate::{
     install::Need,
     machines::{build_cortex_m, qemu_arm},
-    options::Options,
     tiers::in_ci,
     workspace::{run, Workspace},
 };
@@ -16,15 +15,14 @@ use crate::{
 const PROGRAM: &str = "training_step";
 const FLASH_LIMIT: u64 = 32 * 1024;
 
-pub(crate) const HELP: &str = "\
-cargo xtask size
+/// Measure a training step on microcontrollers
+///
+/// Builds training_step of examples/cortex-m (advantages, whitening, loss and gradient), optimised for size, for
+/// Cortex-M4F and Cortex-M0. Prints its flash and RAM, fails above 32 KiB of flash, and runs it in QEMU.
+#[derive(clap::Args)]
+pub(crate) struct Options {}
 
-Builds examples/cortex-m's training_step (advantages, whitening, loss and gradient) for size, for Cortex-M4F and Cortex-M0,
-prints what it takes of flash and RAM, fails beyond 32 KiB of flash, and runs it in QEMU.
-";
-
-pub(crate) fn size(workspace: &Workspace, options: Options) -> Result<()> {
-    options.finish()?;
+pub(crate) fn size(workspace: &Workspace, _: &Options) -> Result<()> {
     let mut too_large = Vec::new();
     for target in ["thumbv7em-none-eabihf", "thumbv6m-none-eabi"] {
         Need::Target(target).ensure(workspace)?;
@@ -55,7 +53,7 @@ pub(crate) fn size(workspace: &Workspace, options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of both kinds of memory.
+/// Bytes of flash and of RAM.
 pub(crate) fn flash_and_ram(sections: &[Section]) -> (u64, u64) {
     let sum = |kind: fn(&Section) -> bool| -> u64 {
         sections.iter().filter(|section| kind(section)).fold(0, |sum, section| sum + section.size)
@@ -70,7 +68,7 @@ pub(crate) struct Section {
     in_ram: bool,
 }
 
-/// The sections that take memory; initialised data takes both kinds, since flash holds what RAM begins with.
+/// The sections that take memory. Initialised data takes flash and RAM: it is copied at start.
 pub(crate) fn sections(bytes: &[u8]) -> Result<Vec<Section>> {
     let file = object::File::parse(bytes)?;
     let mut found = Vec::new();

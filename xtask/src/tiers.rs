@@ -1,4 +1,5 @@
-//! The tiers of tests: what each needs and which commands it is.
+//! The tiers of `cargo xtask test`. A tier is one kind of check (formatting, lints, unit tests, the browser tests …):
+//! the programs it needs and the commands it runs, in order.
 
 use std::{
     env, fs,
@@ -9,54 +10,87 @@ use std::{
 use anyhow::{bail, Context, Result};
 
 use crate::{
+    fuzz,
     install::{chromium, lavapipe, Need},
+    machines,
     workspace::Workspace,
 };
 
 const THUMB: [&str; 2] = ["thumbv6m-none-eabi", "thumbv7em-none-eabihf"];
+const WASM: &str = "wasm32-unknown-unknown";
 const WASM_TESTS: &str = "wasm/tests";
 const PAGE_TESTS: &str = "www/tests";
+/// The oldest toolchains the crates promise to build with (`rust-version` in their Cargo.toml).
+const OLDEST: &str = "1.81.0";
+const OLDEST_GPU: &str = "1.87.0";
+/// What miri needs: nightly, and the sources of the standard library, which it interprets.
+pub(crate) const MIRI_NEEDS: [Need; 1] = [Need::Toolchain("nightly", &["miri", "rust-src"])];
+
+const COUNTER: &str = "gungraun-runner";
+/// What counting instructions needs; the version is that of gungraun in tests/guards/Cargo.toml.
+pub(crate) const COUNT_NEEDS: [Need; 3] =
+    [Need::Avx2, Need::Program("valgrind", "valgrind"), Need::Tool(COUNTER, "0.20.0")];
 
 /// One kind of test.
 pub(crate) struct Tier {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
+    /// A name for the folder it builds in, empty if it builds nothing. Tiers with the same folder do not run at the
+    /// same time, since cargo locks it.
+    pub(crate) folder: &'static str,
     pub(crate) needs: &'static [Need],
     pub(crate) steps: fn(&Workspace) -> Result<Vec<Command>>,
 }
 
-/// All tiers, the quick ones first.
-pub(crate) const TIERS: [Tier; 10] = [
-    Tier { name: "fmt", about: "formatting", needs: &[Need::Component("rustfmt", "fmt")], steps: fmt },
+/// All tiers, in the order they are started: the browser's early, because they take long and leave a core to the
+/// others.
+pub(crate) const TIERS: [Tier; 13] = [
+    Tier { name: "fmt", about: "formatting", folder: "", needs: &[Need::Component("rustfmt", "fmt")], steps: fmt },
+    Tier {
+        name: "browser",
+        about: "the page in a browser",
+        folder: "wasm",
+        needs: &[Need::Target(WASM), Need::Npm(PAGE_TESTS), Need::Chromium, Need::ChineseFont, Need::NumPy],
+        steps: browser,
+    },
     Tier {
         name: "clippy",
-        about: "lints, in every feature set, warnings refused",
-        needs: &[Need::Component("clippy", "clippy"), Need::Target(THUMB[1])],
+        about: "lints, in every feature set and for wasm32, warnings refused",
+        folder: "debug",
+        needs: &[Need::Component("clippy", "clippy"), Need::Target(THUMB[1]), Need::Target(WASM)],
         steps: clippy,
     },
-    Tier { name: "docs", about: "documentation, warnings refused", needs: &[], steps: docs },
+    Tier { name: "docs", about: "documentation, warnings refused", folder: "debug", needs: &[], steps: docs },
     Tier {
         name: "tests",
         about: "unit, golden, property and doc tests, in every feature set",
+        folder: "debug",
         needs: &[],
         steps: tests,
     },
     Tier {
-        name: "speed",
-        about: "instructions per token of the kernels",
-        needs: &[Need::Avx2, Need::Program("valgrind", "valgrind")],
-        steps: speed,
+        name: "gpu",
+        about: "shaders against core, on a Vulkan device in software",
+        folder: "debug",
+        needs: &[Need::Lavapipe],
+        steps: gpu,
     },
     Tier {
         name: "embedded",
         about: "core on Cortex-M without std, and its size",
+        folder: "debug",
         needs: &[Need::Target(THUMB[0]), Need::Target(THUMB[1]), Need::Program("qemu-system-arm", "qemu-system-arm")],
         steps: embedded,
     },
     Tier {
         name: "bits",
         about: "the same bits on every machine",
+        folder: "bits",
         needs: &[
+            Need::Target(THUMB[0]),
+            Need::Target(THUMB[1]),
+            Need::Target(WASM),
+            Need::Target(machines::AARCH64),
             Need::Program("qemu-system-arm", "qemu-system-arm"),
             Need::Program("qemu-aarch64", "qemu-user"),
             Need::Program("node", "nodejs"),
@@ -64,26 +98,43 @@ pub(crate) const TIERS: [Tier; 10] = [
         steps: bits,
     },
     Tier {
+        name: "miri",
+        about: "undefined behaviour, in the unit tests of the code that has unsafe or index arithmetic",
+        folder: "miri",
+        needs: &MIRI_NEEDS,
+        steps: |workspace| Ok(vec![miri(workspace, &["simd::", "layout::", "reduce::", "recursion::"])]),
+    },
+    Tier {
+        name: "speed",
+        about: "instructions per token of the kernels",
+        folder: "release",
+        needs: &COUNT_NEEDS,
+        steps: |workspace| Ok(vec![count(workspace)]),
+    },
+    Tier {
         name: "wasm",
         about: "the WebAssembly package under Node, and its types",
-        needs: &[Need::Npm(WASM_TESTS)],
+        folder: "wasm",
+        needs: &[Need::Target(WASM), Need::Npm(WASM_TESTS)],
         steps: wasm,
     },
     Tier {
-        name: "gpu",
-        about: "shaders against core, on a Vulkan device in software",
-        needs: &[Need::Lavapipe],
-        steps: gpu,
+        name: "msrv",
+        about: "the oldest compilers that the crates promise to support",
+        folder: "msrv",
+        needs: &[Need::Toolchain(OLDEST, &[]), Need::Toolchain(OLDEST_GPU, &[])],
+        steps: msrv,
     },
     Tier {
-        name: "browser",
-        about: "the page in a browser",
-        needs: &[Need::Npm(PAGE_TESTS), Need::Chromium, Need::ChineseFont, Need::NumPy],
-        steps: browser,
+        name: "fuzz",
+        about: "a minute of random bytes to every formula",
+        folder: "fuzz",
+        needs: &fuzz::NEEDS,
+        steps: |workspace| Ok(vec![xtask(workspace, "fuzz --minutes 1")?]),
     },
 ];
 
-/// Whether nobody is there to read a warning: then what cannot be tested fails.
+/// Whether this runs unattended: then a check that would be skipped is a failure.
 pub(crate) fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
@@ -105,9 +156,9 @@ fn cortex_m(workspace: &Workspace, arguments: &str) -> Command {
     command
 }
 
-/// Another command of this program, with its output in the log.
-fn xtask(workspace: &Workspace, arguments: &str) -> Result<Command> {
-    Ok(words(workspace.command(env::current_exe().context("where is xtask?")?), arguments))
+/// Another command of this program.
+pub(crate) fn xtask(workspace: &Workspace, arguments: &str) -> Result<Command> {
+    Ok(words(workspace.command(env::current_exe().context("the path of xtask itself is unknown")?), arguments))
 }
 
 fn fmt(workspace: &Workspace) -> Result<Vec<Command>> {
@@ -119,8 +170,43 @@ fn clippy(workspace: &Workspace) -> Result<Vec<Command>> {
         cargo(workspace, "clippy --workspace --all-targets -- -D warnings"),
         cargo(workspace, "clippy --package tokenwise --no-default-features -- -D warnings"),
         cargo(workspace, "clippy --package tokenwise --all-features --all-targets -- -D warnings"),
+        // what is compiled for wasm32 only
+        cargo(
+            workspace,
+            &format!("clippy --package tokenwise --package tokenwise-wasm --target {WASM} -- -D warnings"),
+        ),
         cortex_m(workspace, "clippy --target thumbv7em-none-eabihf -- -D warnings"),
+        cortex_m(
+            workspace,
+            "clippy --target thumbv7em-none-eabihf --bin fingerprints --features fingerprints -- -D warnings",
+        ),
     ])
+}
+
+fn msrv(workspace: &Workspace) -> Result<Vec<Command>> {
+    let check = |toolchain: &str, arguments: &str| {
+        let mut command = words(workspace.with_toolchain(toolchain, "cargo"), arguments);
+        command.env("CARGO_TARGET_DIR", workspace.target.join("xtask/msrv"));
+        command
+    };
+    Ok(vec![
+        check(OLDEST, "check --locked --package tokenwise --package tokenwise-lint"),
+        check(OLDEST, "check --locked --package tokenwise --no-default-features"),
+        check(OLDEST, "check --locked --package tokenwise --all-features"),
+        check(OLDEST_GPU, "check --locked --package tokenwise-gpu"),
+    ])
+}
+
+/// Miri over the unit tests of the core whose names contain one of the filters; all of them without any.
+pub(crate) fn miri(workspace: &Workspace, filters: &[&str]) -> Command {
+    let mut command = workspace.with_toolchain("nightly", "cargo");
+    command.args(["miri", "test", "--package", "tokenwise", "--lib", "--"]).args(filters);
+    command.env("CARGO_TARGET_DIR", workspace.target.join("xtask/miri"));
+    // by default miri adds random errors to floating-point functions, but the tests compare bits
+    command.env("MIRIFLAGS", "-Zmiri-deterministic-floats");
+    // miri detects no CPU features at run time: the vector code must be enabled for the whole build
+    command.env("RUSTFLAGS", if env::consts::ARCH == "x86_64" { "-C target-feature=+avx2" } else { "" });
+    command
 }
 
 fn docs(workspace: &Workspace) -> Result<Vec<Command>> {
@@ -135,9 +221,9 @@ fn docs(workspace: &Workspace) -> Result<Vec<Command>> {
 }
 
 fn tests(workspace: &Workspace) -> Result<Vec<Command>> {
-    // the shaders have a tier of their own, with a device; this program has its own profile
+    // the GPU tests have a tier of their own, and xtask its own profile
     let mut all = cargo(workspace, "test --workspace --exclude tokenwise-gpu --exclude xtask");
-    // how often the recorder is killed while it writes; fewer in a plain `cargo test`
+    // how often the recorder is killed while it writes; a plain `cargo test` does fewer
     all.env("TOKENWISE_KILLS", "1000");
     Ok(vec![
         all,
@@ -147,8 +233,11 @@ fn tests(workspace: &Workspace) -> Result<Vec<Command>> {
     ])
 }
 
-fn speed(workspace: &Workspace) -> Result<Vec<Command>> {
-    Ok(vec![cargo(workspace, "run --release --package tokenwise-guards")])
+/// Counts the instructions of the kernels; fails if one exceeds its limit.
+pub(crate) fn count(workspace: &Workspace) -> Command {
+    let mut command = cargo(workspace, "bench --package tokenwise-guards --bench kernels");
+    command.env("GUNGRAUN_RUNNER", workspace.tool(COUNTER));
+    command
 }
 
 fn embedded(workspace: &Workspace) -> Result<Vec<Command>> {
@@ -167,11 +256,16 @@ fn bits(workspace: &Workspace) -> Result<Vec<Command>> {
 }
 
 fn gpu(workspace: &Workspace) -> Result<Vec<Command>> {
-    let driver = lavapipe().context("lavapipe is gone")?;
-    let mut step = cargo(workspace, "test --package tokenwise-gpu");
-    // the first name is for current loaders, the second for older ones
-    step.env("VK_DRIVER_FILES", &driver).env("VK_ICD_FILENAMES", &driver);
-    Ok(vec![step])
+    let driver = lavapipe().context("lavapipe not found")?;
+    let steps =
+        ["test --package tokenwise-gpu", "test --package tokenwise-cli --features gpu-shim --test suite engine"];
+    let on_lavapipe = |arguments| {
+        let mut step = cargo(workspace, arguments);
+        // current Vulkan loaders read the first variable, older ones the second
+        step.env("VK_DRIVER_FILES", &driver).env("VK_ICD_FILENAMES", &driver);
+        step
+    };
+    Ok(steps.map(on_lavapipe).into())
 }
 
 fn wasm(workspace: &Workspace) -> Result<Vec<Command>> {
@@ -190,7 +284,7 @@ fn browser(workspace: &Workspace) -> Result<Vec<Command>> {
     let mut node = workspace.command("node");
     node.args(["--test", "--test-reporter=spec"]).args(test_files(workspace, PAGE_TESTS)?);
     node.env("PLAYGROUND_DIR", workspace.target.join("playground"));
-    node.env("CHROMIUM", chromium().context("the browser is gone")?);
+    node.env("CHROMIUM", chromium().context("Chromium not found")?);
     node.env("NUMPY_PYTHON", workspace.target.join("xtask/numpy/bin/python"));
     Ok(vec![xtask(workspace, "playground --build-only")?, node])
 }

@@ -1,4 +1,4 @@
-//! Where things are, and how programs are called.
+//! Paths of the workspace, and how programs are run.
 
 use std::{
     env,
@@ -9,18 +9,18 @@ use std::{
 
 use anyhow::{bail, Context, Result};
 
-/// The checked-out workspace.
+/// The workspace this program was built from.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
-    /// Cargo's target directory, wherever the user put it.
+    /// Cargo's target directory.
     pub(crate) target: PathBuf,
-    /// The target triple programs run on without help.
+    /// The target triple of this machine.
     pub(crate) host: String,
 }
 
 impl Workspace {
     pub(crate) fn find() -> Result<Self> {
-        // compiled in, so that the command works from any folder below the root
+        // known at compile time, so that the command works from any folder
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = root.parent().context("xtask has no parent folder")?.to_path_buf();
         let mut metadata = Command::new(cargo_program());
@@ -43,7 +43,24 @@ impl Workspace {
         self.command(cargo_program())
     }
 
-    /// Cargo with exactly these compiler flags, in a target directory of their own: changed flags would rebuild everything.
+    /// A program under another Rust toolchain than the one this program runs under.
+    pub(crate) fn with_toolchain(&self, toolchain: &str, program: impl AsRef<OsStr>) -> Command {
+        let mut command = self.command("rustup");
+        command.args(["run", toolchain]).arg(program);
+        // set by the cargo that started us, and preferred by its subcommands
+        ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"].iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command
+    }
+
+    /// Where a tool installed by `Need::Tool` is.
+    pub(crate) fn tool(&self, name: &str) -> PathBuf {
+        self.target.join("xtask/tools/bin").join(name)
+    }
+
+    /// Cargo with exactly these compiler flags, in a target directory of their own: changed flags would rebuild
+    /// everything.
     pub(crate) fn cargo_with_flags(&self, flags: &str, folder: &str) -> Command {
         let mut command = self.cargo();
         command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", self.target.join("xtask").join(folder));
@@ -56,7 +73,7 @@ fn cargo_program() -> std::ffi::OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Where a program lies on the search path.
+/// The first program of this name on the search path.
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
@@ -68,7 +85,7 @@ pub(crate) fn shown(command: &Command) -> String {
     let mut text = String::new();
     for (index, word) in words.enumerate() {
         let word = word.to_string_lossy();
-        // the folder of the toolchain says nothing to the reader
+        // without its folder, which is long and of no interest
         let word = if index == 0 { word.rsplit('/').next().unwrap_or(&word) } else { &word };
         text.push_str(if index == 0 { "" } else { " " });
         text.push_str(word);
@@ -76,17 +93,17 @@ pub(crate) fn shown(command: &Command) -> String {
     text
 }
 
-/// Runs a command and returns what it printed; on failure the error holds what it complained about.
+/// Runs a command and returns its standard output; on failure the error holds its standard error.
 pub(crate) fn stdout_of(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !output.status.success() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        bail!("`{}` failed ({})\n{}", shown(command), output.status, complaint.trim_end());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`{}` failed ({})\n{}", shown(command), output.status, stderr.trim_end());
     }
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Runs a command whose output goes where ours goes.
+/// Runs a command that prints to our own output.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
     if !status.success() {

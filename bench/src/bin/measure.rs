@@ -1,4 +1,5 @@
-//! Times the formulas without peers and prints one record a line (JSON): `measure [--only ITEM] [--rows N] [--growth] [--bits]`.
+//! Times our formulas alone and prints one JSON record per line: `measure [--only ITEM] [--rows N] [--growth]
+//! [--bits]`.
 #![forbid(unsafe_code)]
 
 use std::{env, process::ExitCode, time::Duration};
@@ -18,12 +19,12 @@ const VOCAB: usize = 151_936;
 const GROWTH_LEN: usize = 4096;
 const GROWTH: [usize; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// What was asked for.
+/// Command-line arguments.
 struct Request {
     only: Option<String>,
-    /// Only what changes with a bit, no times.
+    /// Print hashes of the results instead of times.
     bits: bool,
-    /// Of logits.
+    /// Rows of logits.
     rows: usize,
     budget: Duration,
 }
@@ -107,7 +108,7 @@ fn token_item(request: &Request, tokens: &mut Tokens, item: TokenItem, shape: &s
 }
 
 fn run(tokens: &mut Tokens, item: usize) {
-    // a failure would have shown before, and here it would only be fast
+    // errors were checked in the warm-up run
     if tokens.run(TokenItem::ALL[item]).is_err() {
         eprintln!("{} failed", TokenItem::ALL[item].name());
     }

@@ -1,4 +1,5 @@
-//! What the formulas cost on microcontrollers, emulated in lock step: flash, stack and instructions, the same on every machine.
+//! Flash, stack and instructions of the formulas on emulated microcontrollers. QEMU counts instructions
+//! deterministically.
 
 use std::{
     fs,
@@ -21,10 +22,11 @@ pub(super) const TARGETS: [(&str, &str); 2] =
     [("Cortex-M4F", "thumbv7em-none-eabihf"), ("Cortex-M0", "thumbv6m-none-eabi")];
 pub(super) const FORMULAS: [&str; 3] = ["gae", "whiten", "ppo"];
 const PROGRAM: &str = "cost";
-/// In lock step an instruction takes a nanosecond of the emulated clock, and the timer of the board runs at 25 MHz.
+/// With `-icount shift=0` an instruction takes a nanosecond of the emulated clock; the timer of the board runs at 25
+/// MHz.
 const INSTRUCTIONS_PER_TICK: f64 = 40.0;
 
-/// One program: with a formula, or without any.
+/// The cost of a program with one formula, or with none.
 struct Cost {
     flash: u64,
     ram: u64,
@@ -66,7 +68,7 @@ fn cost(workspace: &Workspace, target: &str, formula: &str) -> Result<Cost> {
     Ok(Cost { flash, ram, stack: stack(&program)?, instructions: ticks * INSTRUCTIONS_PER_TICK / tokens })
 }
 
-/// How deep the stack went: the emulator logs the registers at every branch.
+/// Stack depth: the emulator logs the registers at every branch.
 fn stack(program: &Path) -> Result<u64> {
     let mut qemu: Command = qemu_arm(program.to_path_buf());
     qemu.args(["-d", "cpu,nochain"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

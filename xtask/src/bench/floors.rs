@@ -1,16 +1,16 @@
-//! What the library is held to, and what it reached.
+//! Required performance, and what was measured.
 
 use super::{
     records::Records,
     tables::{packed_gain, LARGE, ROWS_NATIVE, ROWS_WASM},
 };
 
-/// One bound and the measured value; none if the run left it out.
+/// One bound and the measured value; `None` if it was not measured.
 pub(super) struct Floor {
     pub(super) what: String,
     pub(super) bound: f64,
     pub(super) value: Option<f64>,
-    /// Otherwise at most.
+    /// Whether the bound is a minimum; otherwise it is a maximum.
     pub(super) at_least: bool,
 }
 
@@ -20,7 +20,7 @@ impl Floor {
     }
 }
 
-/// Item, shape, who, how many times faster we are to be.
+/// Item, shape, peer, required speed-up over the peer.
 const FASTER: [(&str, &str, &str, f64); 9] = [
     ("gae", LARGE, "verl", 150.0),
     ("gae", LARGE, "JAX scan", 8.0),

@@ -1,4 +1,4 @@
-//! Starts measuring programs with a raised priority, and shows how far they are.
+//! Starts measuring programs with raised priority and shows their progress.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,13 +17,14 @@ use crate::{
     workspace::{find_program, shown, Workspace},
 };
 
-/// A session of its own, so that a scheduler that groups by session lets it run before others; both fail quietly for common users.
+/// Raises the priority of its session (for schedulers that group by session) and of the process; without permission
+/// both do nothing.
 const RAISE: &str = r#"echo -10 2>/dev/null >/proc/self/autogroup; exec nice -n -10 "$@" "#;
 
-/// A command with the highest priority we may have.
+/// A command with raised priority, if permitted.
 pub(super) fn raised(workspace: &Workspace, program: impl AsRef<OsStr>) -> Command {
     let may_raise = Command::new("nice").args(["-n", "-1", "nice"]).output();
-    // without permission `nice` complains and goes on
+    // without permission `nice` prints a warning and continues
     let may_raise = may_raise.is_ok_and(|output| output.status.success() && output.stderr.is_empty());
     if !may_raise || find_program("setsid").is_none() {
         return workspace.command(program);
@@ -33,7 +34,7 @@ pub(super) fn raised(workspace: &Workspace, program: impl AsRef<OsStr>) -> Comma
     command
 }
 
-/// One line on the terminal, and a log of what programs complained about.
+/// One line on the terminal, and a log of the standard error of the programs.
 pub(super) struct Progress {
     pub(super) folder: PathBuf,
     start: Instant,
@@ -47,7 +48,7 @@ impl Progress {
         Ok(Self { folder, start: Instant::now(), records: 0 })
     }
 
-    /// Says what is going on.
+    /// Shows the current step.
     pub(super) fn show(&self, what: &str) {
         let seconds = self.start.elapsed().as_secs();
         if std::io::stderr().is_terminal() {
@@ -74,7 +75,7 @@ impl Progress {
         let mut last = String::new();
         for line in BufReader::new(output).lines() {
             let line = line?;
-            // frameworks print greetings among the records
+            // frameworks print other lines too
             if !line.starts_with('{') {
                 continue;
             }
@@ -96,7 +97,7 @@ impl Progress {
     }
 }
 
-/// Environment variables that make every pool this large.
+/// Environment variables that set the size of every thread pool.
 pub(super) fn pools(threads: usize) -> Vec<(&'static str, OsString)> {
     ["RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BENCH_THREADS"]
         .map(|name| (name, threads.to_string().into()))

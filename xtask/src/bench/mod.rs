@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast the formulas are, beside their peers and beside what the machine can move.
+//! `cargo xtask bench`: times the formulas, beside other implementations and beside the bandwidth of the memory.
 
 mod counts;
 mod embedded;
@@ -12,27 +12,13 @@ mod wasm;
 
 use std::fs;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
 
 use self::{launch::Progress, native::Native, records::Records};
-use crate::{options::Options, workspace::Workspace};
+use crate::workspace::Workspace;
 
-pub(crate) const HELP: &str = "\
-cargo xtask bench [--quick] [--only ITEM] [--threads N] [--json] [--write]
-
-Times the formulas and the same things in verl, TRL, tianshou, JAX, torch and torch.compile, in turns in one process on the same
-buffers, and prints time, tokens per second, ratios, shares of the copy and read limits, bits and errors. The peers are installed,
-pinned, into a private Python environment below target/ (about 6 GB, once).
-
-  --quick       the formulas and the limits alone: no Python, under three minutes
-  --only ITEM   gae, grpo, ppo-forward, ppo, analysis, returns, kl, whiten, step, logits-f32, logits-bf16, logits-gradient-f32,
-                logits-gradient-bf16, or one of the parts: growth, counts, wasm, embedded
-  --threads N   1 or 2; default both (2 needs the library's feature rayon for ours)
-  --json        prints the records, one a line, instead of tables
-  --write       writes docs/benchmarks.md; only with everything measured
-";
-
-/// What is not an item but a part of its own.
+/// Measurements that are not one formula's.
 const PARTS: [&str; 4] = ["growth", "counts", "wasm", "embedded"];
 const ITEMS: [&str; 13] = [
     "gae",
@@ -51,26 +37,37 @@ const ITEMS: [&str; 13] = [
 ];
 const PAGE: &str = "docs/benchmarks.md";
 
-pub(crate) fn bench(workspace: &Workspace, mut options: Options) -> Result<()> {
-    let (quick, json, write) = (options.flag("--quick"), options.flag("--json"), options.flag("--write"));
-    let only: Option<String> = options.value("--only")?;
-    let threads: Option<usize> = options.value("--threads")?;
-    options.finish()?;
-    let only = only.as_deref();
-    if let Some(unknown) = only.filter(|only| !ITEMS.contains(only) && !PARTS.contains(only)) {
-        bail!("there is no item {unknown:?}; --help lists them");
-    }
-    if threads.is_some_and(|threads| !(1..=2).contains(&threads)) {
-        bail!("--threads is 1 or 2");
-    }
-    if write && (quick || only.is_some() || threads.is_some()) {
-        bail!("--write is for everything: a page made of several runs compares what was not measured together");
-    }
+/// Measure speed, beside peers and the limits of the machine
+///
+/// Times the formulas and their counterparts in verl, TRL, tianshou, JAX, torch and torch.compile, alternating in one
+/// process on the same buffers. Prints time, tokens per second, ratios, shares of the copy and read limits, bits and
+/// errors. The peers are installed, pinned, into a private Python environment below target/ (about 6 GB, once).
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only the formulas and the limits: no Python, under three minutes
+    #[arg(long)]
+    quick: bool,
+    /// Only this item or part
+    #[arg(long, value_name = "ITEM", value_parser = PossibleValuesParser::new(ITEMS.into_iter().chain(PARTS)))]
+    only: Option<String>,
+    /// 1 or 2 threads; both if not given (2 needs the library's feature rayon)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    threads: Option<u8>,
+    /// Print the records, one per line, instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write docs/benchmarks.md; only with everything measured in one run, so that all numbers are comparable
+    #[arg(long, conflicts_with_all = ["quick", "only", "threads"])]
+    write: bool,
+}
 
+pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
+    let Options { quick, json, write, .. } = *options;
+    let (only, threads) = (options.only.as_deref(), options.threads.map(usize::from));
     let (mut records, mut progress) = (Records::default(), Progress::new(workspace)?);
     let measured = measure(workspace, (quick, only, threads), &mut records, &mut progress);
     progress.end();
-    // what was measured before something failed took long enough
+    // kept even if a later measurement failed: they took minutes
     let kept = progress.folder.join("records.jsonl");
     fs::write(&kept, records.lines()).with_context(|| kept.display().to_string())?;
     measured?;

@@ -1,4 +1,4 @@
-//! The measurements on this machine: the programs, the peers' environment, and the runs.
+//! Native measurements: builds the programs, installs the peers, runs both.
 
 use std::{
     fs,
@@ -22,13 +22,13 @@ pub(super) const REQUIREMENTS: [&str; 2] = ["bench/requirements.txt", "tests/ref
 /// How the library is built.
 #[derive(Clone, Copy)]
 pub(super) enum Build {
-    /// The best of the copies chosen at run time.
+    /// With run-time detection of CPU features.
     Dispatch,
-    /// For processors with AVX2, and nothing later.
+    /// Compiled for AVX2.
     Avx2,
-    /// What every processor of the target has.
+    /// Compiled for the baseline of the target.
     Baseline,
-    /// As `Dispatch`, with sequences in parallel.
+    /// Like `Dispatch`, with feature `rayon`.
     Parallel,
 }
 
@@ -60,12 +60,12 @@ impl Build {
 
 pub(super) struct Native<'a> {
     pub(super) workspace: &'a Workspace,
-    /// An item, or all.
+    /// Only this item, or all.
     pub(super) only: Option<&'a str>,
 }
 
 impl Native<'_> {
-    /// Ours alone, then with the peers.
+    /// Measures the library alone, then beside the peers.
     pub(super) fn measure(
         &self,
         quick: bool,
@@ -107,7 +107,7 @@ impl Native<'_> {
         Ok(())
     }
 
-    /// Time per token as batches grow.
+    /// Measures the time per token as batches grow.
     pub(super) fn growth(&self, records: &mut Records, progress: &mut Progress) -> Result<()> {
         progress.show("building");
         let program = self.program(Build::Dispatch)?;
@@ -126,7 +126,7 @@ impl Native<'_> {
         let mut command = raised(self.workspace, program);
         command.args(arguments).envs(pools(threads));
         if let Some(only) = self.only {
-            // forward alone is the same call of ours
+            // forward and gradient are one call of this library
             command.args(["--only", if only == "ppo-forward" { "ppo" } else { only }]);
         }
         progress.run(run, &mut command, records)
@@ -143,7 +143,7 @@ impl Native<'_> {
 
     /// Builds the measuring program and the library beside it.
     pub(super) fn program(&self, build: Build) -> Result<PathBuf> {
-        // a folder each: the products of all have the same names
+        // separate folders, since the outputs have the same names
         let folder = format!("bench-{}", build.name());
         let mut cargo = self.workspace.cargo_with_flags(build.flags(), &folder);
         cargo.args(["build", "--quiet", "--release", "--package", "tokenwise-bench", "--features", build.features()]);
@@ -152,7 +152,7 @@ impl Native<'_> {
         Ok(products.join(format!("measure{}", std::env::consts::EXE_SUFFIX)))
     }
 
-    /// The Python the peers run in, made if it is missing or its pins have changed.
+    /// The Python environment of the peers, made if it is missing or its pinned versions have changed.
     fn environment(&self, progress: &Progress) -> Result<PathBuf> {
         let root = &self.workspace.root;
         let folder = self.workspace.target.join("bench-venv");
@@ -175,7 +175,7 @@ impl Native<'_> {
         let mut pip = self.workspace.command(&python);
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--requirement", REQUIREMENTS[0]]);
         stdout_of(&mut pip)?;
-        // written last, so that an installation that broke off is done again
+        // written last, so that an interrupted installation is repeated
         fs::write(&done, pins).with_context(|| done.display().to_string())?;
         Ok(python)
     }

@@ -1,4 +1,4 @@
-//! What was measured: one JSON object each, as the measuring programs print them, with the run they come from.
+//! Measurements: JSON objects as the measuring programs print them, with the name of the run.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(super) struct Records(Vec<Value>);
 
 impl Records {
-    /// Takes in a printed record.
+    /// Adds a printed record.
     pub(super) fn add_line(&mut self, run: &str, line: &str) -> Result<()> {
         let record = serde_json::from_str(line).with_context(|| format!("not a record: {line}"))?;
         self.add(run, record);
@@ -20,7 +20,7 @@ impl Records {
         self.0.push(record);
     }
 
-    /// One record a line.
+    /// One record per line.
     pub(super) fn lines(&self) -> String {
         self.0.iter().fold(String::new(), |text, record| text + &record.to_string() + "\n")
     }
@@ -30,7 +30,7 @@ impl Records {
         self.0.iter().filter(move |record| record["run"] == run)
     }
 
-    /// The record of one who did one thing.
+    /// The record of one implementation, item and shape.
     pub(super) fn find(&self, run: &str, item: &str, shape: &str, who: &str) -> Option<&Value> {
         self.of(run).find(|record| record["item"] == item && record["shape"] == shape && record["who"] == who)
     }
@@ -40,12 +40,12 @@ impl Records {
         self.find(run, item, shape, who)?["ms"].as_f64()
     }
 
-    /// How many times longer `who` took than ours.
+    /// How many times longer `who` took than this library.
     pub(super) fn ratio(&self, run: &str, item: &str, shape: &str, who: &str) -> Option<f64> {
         Some(self.ms(run, item, shape, who)? / self.ms(run, item, shape, "ours")?)
     }
 
-    /// The number that changes with any bit of the results.
+    /// The fingerprint of the results.
     pub(super) fn fingerprint(&self, run: &str, item: &str, shape: &str) -> Option<&str> {
         let mut records = self.of(run).filter(|record| record["item"] == item && record["shape"] == shape);
         records.find_map(|record| record["fingerprint"].as_str())

@@ -9,7 +9,7 @@ pub(super) const SMALL: &str = "64×1024";
 pub(super) const ROWS_NATIVE: &str = "512×151936";
 pub(super) const ROWS_WASM: &str = "64×151936";
 
-/// Three digits that matter.
+/// A number with three significant digits.
 pub(super) fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -41,7 +41,7 @@ fn errors(record: &Value) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// One item: everyone in one run, beside ours and the limits.
+/// One item: all implementations of a run, compared with this library and with the limits.
 fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String> {
     let ours = records.ms(run, item, shape, "ours")?;
     let limit = |who| records.ms(run, item, shape, who);
@@ -74,7 +74,7 @@ fn item(records: &Records, run: &str, item: &str, shape: &str) -> Option<String>
     Some(text + "\n")
 }
 
-/// Every item of one thread.
+/// Every item, on one thread.
 pub(super) fn items(records: &Records) -> String {
     let mut text = String::new();
     for name in ITEMS {
@@ -86,7 +86,7 @@ pub(super) fn items(records: &Records) -> String {
     text
 }
 
-/// On how many of the batches every bit is the same.
+/// The number of batches on which every bit is the same.
 pub(super) fn bits(records: &Records) -> String {
     let mut text = String::new();
     for item in ITEMS {
@@ -114,7 +114,7 @@ pub(super) fn bits(records: &Records) -> String {
     head(&["item", "chosen at run time and baseline", "1 and 2 threads"]) + &text
 }
 
-/// How many times faster the kept tokens alone are.
+/// How many times faster a packed batch is than a padded one.
 pub(super) fn packed_gain(records: &Records, item: &str, shape: &str) -> Option<f64> {
     let packed = records.ms("alone-1", item, &format!("{shape} packed"), "ours")?;
     Some(records.ms("alone-1", item, shape, "ours")? / packed)
@@ -135,7 +135,7 @@ pub(super) fn packed(records: &Records) -> String {
     head(&["item", "shape", "padded ms", "packed ms", "times faster"]) + &text
 }
 
-/// Ours and theirs with two threads, each in a process of its own.
+/// This library and the peers with two threads, each in its own process.
 pub(super) fn threads(records: &Records) -> String {
     let mut text = String::new();
     for name in ITEMS {
@@ -148,7 +148,7 @@ pub(super) fn threads(records: &Records) -> String {
                 .filter_map(|record| {
                     let (who, ms) = (record["who"].as_str()?, record["ms"].as_f64()?);
                     let ratio = two.map_or(String::new(), |two| format!(" ({}×)", short(ms / two)));
-                    // a pool that waits for others shows here
+                    // shows the cost of waiting for other threads
                     let cpu = record["cpu"].as_f64().map_or(String::new(), |cpu| format!(" at {cpu:.1} CPUs"));
                     Some(format!("{who} {}{cpu}{ratio}", short(ms)))
                 })
@@ -206,7 +206,7 @@ pub(super) fn instructions(records: &Records) -> String {
 
 pub(super) fn wasm(records: &Records) -> String {
     let mut text = String::new();
-    for (item, shape) in [("logits-f32", ROWS_WASM), ("analysis", LARGE)] {
+    for (item, shape) in [("logits-f32", ROWS_WASM), ("analysis", LARGE), ("ppo", LARGE)] {
         let Some(native) = records.ms("wasm-native", item, shape, "ours") else { continue };
         text += &row(&[item.into(), "native, AVX2".into(), "–".into(), short(native), "1".into()]);
         for (run, host) in [("wasm-node", "Node"), ("wasm-chromium", "Chromium")] {
@@ -245,7 +245,7 @@ pub(super) fn embedded(records: &Records) -> String {
     head(&["machine", "formula", "flash, bytes", "static RAM, bytes", "stack, bytes", "instructions per token"]) + &text
 }
 
-/// The bounds, those that were not measured too if some were.
+/// All bounds, if at least one was measured.
 pub(super) fn floors(records: &Records) -> String {
     let floors = floors::floors(records);
     if floors.iter().all(|floor| floor.value.is_none()) {

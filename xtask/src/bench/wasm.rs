@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     install::{chromium, Need},
-    wasm_build::{compile, generate, Host, Simd},
+    wasm::{build, Host, Part, Simd},
     workspace::{stdout_of, Workspace},
 };
 
@@ -27,16 +27,15 @@ pub(super) fn measure(native: &Native<'_>, records: &mut Records, progress: &mut
     progress.show("wasm: building");
     let modules = progress.folder.join("wasm");
     fs::create_dir_all(&modules).with_context(|| modules.display().to_string())?;
-    // the package as it is published, small before fast; the same, fast before small
-    generate(&compile(workspace, Simd::Simd128)?, Host::Web, &modules.join("size"))?;
-    generate(&speed(workspace)?, Host::Web, &modules.join("speed"))?;
-    // the bare formulas, with their data in place
+    // the package as it is published
+    build(workspace, Simd::Simd128, Part::Full, Host::Web, &modules.join("package"))?;
+    // the formulas without bindings, with their data already in wasm memory
     bare(workspace, SIMD, "bench-wasm-simd128", &modules.join("bare-simd128.wasm"))?;
     bare(workspace, "", "bench-wasm", &modules.join("bare-plain.wasm"))?;
 
-    // twice as wide is what can be expected to be twice as fast; four times as wide would compare machines
+    // AVX2 is twice as wide as simd128, so native code can be expected to be twice as fast
     let program = native.program(Build::Avx2)?;
-    for item in ["logits-f32", "analysis"] {
+    for item in ["logits-f32", "analysis", "ppo"] {
         let mut ours = raised(workspace, &program);
         ours.args(["--only", item, "--rows", &ROWS.to_string()]).envs(pools(1));
         progress.run("wasm-native", &mut ours, records)?;
@@ -49,15 +48,6 @@ pub(super) fn measure(native: &Native<'_>, records: &mut Records, progress: &mut
     let mut page = raised(workspace, "node");
     page.arg(format!("{FOLDER}/browser.mjs")).arg(&modules).arg(browser);
     progress.run("wasm-chromium", &mut page, records)
-}
-
-/// The package with the optimisation of native code; in a folder of its own, since both modules have one name.
-fn speed(workspace: &Workspace) -> Result<std::path::PathBuf> {
-    let mut cargo = workspace.cargo_with_flags(SIMD, "wasm-simd128-speed");
-    cargo.args(["build", "--quiet", "--package", "tokenwise-wasm", "--lib", "--profile", "wasm", "--target", TARGET]);
-    cargo.args(["--config", "profile.wasm.opt-level=3"]);
-    stdout_of(&mut cargo)?;
-    Ok(workspace.target.join("xtask/wasm-simd128-speed").join(TARGET).join("wasm/tokenwise_wasm.wasm"))
 }
 
 fn bare(workspace: &Workspace, flags: &str, folder: &str, module: &Path) -> Result<()> {

@@ -1,5 +1,5 @@
-//! What a formula costs on the bare metal. One of them is compiled in by its feature and run over a batch, and the ticks it took
-//! are printed; without a feature nothing runs, which is what the others are compared with.
+//! Cost of a formula on bare metal. A feature selects the formula, which runs over a batch; the elapsed ticks are
+//! printed. Without a feature nothing runs, as the baseline.
 #![no_std]
 #![no_main]
 
@@ -16,7 +16,7 @@ use tokenwise::{Batch, Layout, Mask, Result};
 const SEQUENCES: usize = 4;
 const LEN: usize = 32;
 const TOKENS: usize = SEQUENCES * LEN;
-/// The largest number the timer holds.
+/// Maximum of the timer.
 const TIMER: u32 = 0x00ff_ffff;
 
 struct Buffers {
@@ -73,9 +73,9 @@ fn cost() -> Result<u32> {
     let batch = Batch::new(Layout::padded(SEQUENCES, LEN)?, Mask::new(black_box(&keep)))?;
     let begin = SYST::get_current();
     formula(&batch, black_box(&mut buffers))?;
-    // it counts down
+    // the timer counts down
     let ticks = begin.wrapping_sub(SYST::get_current()) & TIMER;
-    // all of them, so that every program has the same buffers
+    // all buffers are used, so that every program has the same ones
     black_box((&buffers.first, &buffers.second, &buffers.third, &buffers.out));
     Ok(ticks)
 }
@@ -98,7 +98,7 @@ fn main() -> ! {
     status.exit_process()
 }
 
-// without a message: it would bring the formatting code with it
+// no message: it would link the formatting code
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     process::exit(1)

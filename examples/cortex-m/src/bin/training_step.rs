@@ -1,6 +1,6 @@
-//! One update on the bare metal: advantages, whitening, loss and gradient of two sequences of eight tokens.
+//! One update on bare metal: advantages, whitening, loss and gradient of two sequences of eight tokens.
 //!
-//! Nothing is printed, so that the size of the image is that of the formulas.
+//! Nothing is printed, so that the image contains only the formulas.
 #![no_std]
 #![no_main]
 
@@ -78,7 +78,7 @@ const OLD_LOG_PROBS: [f32; TOKENS] = [
     f32::NAN,
     f32::NAN,
 ];
-/// The policy has moved since: two tokens beyond what the loss lets count.
+/// Log-probabilities after an update; two ratios are beyond the clip range.
 const LOG_PROBS: [f32; TOKENS] = [
     -1.4,
     -0.25,
@@ -98,9 +98,9 @@ const LOG_PROBS: [f32; TOKENS] = [
     f32::NAN,
 ];
 
-/// Returns the loss and writes its gradient, which a network would go on with.
+/// Returns the loss and writes its gradient, which a network would propagate.
 fn training_step(gradient: &mut [f32; TOKENS]) -> Result<f64> {
-    // without the black boxes the compiler would take the step and ship its result
+    // without the black boxes the compiler would compute the result at build time
     let batch = Batch::new(Layout::padded(SEQUENCES, LEN)?, Mask::new(black_box(&KEEP)))?;
     let [mut raw, mut returns, mut advantages] = [[0.0; TOKENS]; 3];
     let input = GaeInput { rewards: black_box(&REWARDS), values: black_box(&VALUES), bootstrap: &[0.0; SEQUENCES] };
@@ -126,7 +126,7 @@ fn main() -> ! {
     status.exit_process()
 }
 
-// without a message: it would bring the formatting code with it
+// no message: it would link the formatting code
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
     process::exit(1)

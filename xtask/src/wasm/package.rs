@@ -1,15 +1,13 @@
-//! The npm package: both modules of the whole and of the chain, chosen when they are loaded.
+//! The npm package: the whole library and the chain, each with and without simd128, chosen when it is loaded.
 
 use std::{fs, path::Path};
 
 use anyhow::{bail, Result};
 
-use crate::{
-    wasm_build::{compile_part, generate, Host, Part, Simd},
-    workspace::Workspace,
-};
+use super::build::{build, Host, Part, Simd};
+use crate::workspace::Workspace;
 
-/// Which of the two modules this machine can run.
+/// Detects simd128.
 const SIMD: &str = "\
 /** Whether this machine has 128-bit vectors: it knows a module that uses them. */
 export const simd = WebAssembly.validate(new Uint8Array([
@@ -24,8 +22,9 @@ import { initSync } from \"./tokenwise.js\";
 
 export * from \"./tokenwise.js\";
 
-const file = simd ? new URL(\"tokenwise_simd.wasm\", import.meta.url) : new URL(\"tokenwise_plain.wasm\", import.meta.url);
-initSync({ module: readFileSync(file) });
+const own = () =>
+  simd ? new URL(\"tokenwise_simd.wasm\", import.meta.url) : new URL(\"tokenwise_plain.wasm\", import.meta.url);
+initSync({ module: readFileSync(own()) });
 
 /** Nothing is left to do in Node. */
 export default async function init() {}
@@ -47,13 +46,13 @@ export default async function init(module) {
 
 const INIT: &str = "
 /**
- * Loads the module; to be awaited before the first call. The build with 128-bit vectors is taken where there are any. In Node
- * it has been loaded by the import, and this does nothing.
+ * Loads the module; await it before the first call. The build with 128-bit vectors is taken where they are supported.
+ * In Node the import has already loaded it, and this does nothing.
  */
 export default function init(module?: URL | string | Response | BufferSource): Promise<void>;
 ";
 
-/// Writes the package; the declarations are those of `node` and `chain`, folders made for Node.
+/// Writes the package; the declarations come from the builds for Node in `node` and `chain`.
 pub(crate) fn package(workspace: &Workspace, folder: &Path, node: &Path, chain: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -68,7 +67,7 @@ pub(crate) fn package(workspace: &Workspace, folder: &Path, node: &Path, chain: 
     Ok(())
 }
 
-/// As text: the order of the conditions counts, the first that holds is taken.
+/// package.json, as text because the order of the conditions matters: the first that holds is taken.
 fn description() -> String {
     let from = |prefix: &str| {
         let conditions = [
@@ -107,20 +106,26 @@ fn description() -> String {
     )
 }
 
-/// One entry of the package: two modules, the glue for both, and who loads them.
+/// One entry point of the package: two modules, their common bindings and facade, and the loaders.
 fn entry(workspace: &Workspace, part: Part, node: &Path, folder: &Path) -> Result<()> {
     let scratch = workspace.target.join("wasm/scratch");
-    generate(&compile_part(workspace, Simd::Plain, part)?, Host::Package, &scratch)?;
-    let glue = fs::read_to_string(scratch.join("tokenwise.js"))?;
-    fs::create_dir_all(folder)?;
-    fs::copy(scratch.join("tokenwise_bg.wasm"), folder.join("tokenwise_plain.wasm"))?;
-    generate(&compile_part(workspace, Simd::Simd128, part)?, Host::Package, &scratch)?;
-    if fs::read_to_string(scratch.join("tokenwise.js"))? != glue {
-        bail!("the two modules want different glue");
+    build(workspace, Simd::Simd128, part, Host::Package, &scratch)?;
+    let bindings = fs::read_to_string(scratch.join("bindings.js"))?;
+    let simd = fs::read(scratch.join("bindings_bg.wasm"))?;
+    build(workspace, Simd::Plain, part, Host::Package, &scratch)?;
+    if fs::read_to_string(scratch.join("bindings.js"))? != bindings {
+        bail!("the two modules have different bindings");
     }
-    fs::copy(scratch.join("tokenwise_bg.wasm"), folder.join("tokenwise_simd.wasm"))?;
+    fs::create_dir_all(folder)?;
+    for file in fs::read_dir(&scratch)? {
+        let path = file?.path();
+        if path.extension().is_some_and(|extension| extension == "js") {
+            fs::copy(&path, folder.join(path.file_name().unwrap_or_default()))?;
+        }
+    }
+    fs::copy(scratch.join("bindings_bg.wasm"), folder.join("tokenwise_plain.wasm"))?;
+    fs::write(folder.join("tokenwise_simd.wasm"), simd)?;
     fs::remove_dir_all(&scratch)?;
-    fs::write(folder.join("tokenwise.js"), glue.replace("/* @ts-self-types=\"./tokenwise.d.ts\" */\n", ""))?;
     fs::write(folder.join("simd.js"), SIMD)?;
     fs::write(folder.join("node.js"), NODE)?;
     fs::write(folder.join("web.js"), WEB)?;

@@ -1,4 +1,4 @@
-//! Builds `tokenwise-wasm` and the JavaScript around it.
+//! Compiles `tokenwise-wasm` and generates its JavaScript.
 
 use std::{
     fs,
@@ -9,36 +9,34 @@ use std::{
 use anyhow::{bail, Context, Result};
 use wasm_bindgen_cli_support::Bindgen;
 
+use super::{facade, package::package};
 use crate::{
     install::Need,
-    options::Options,
-    wasm_glue::complete,
-    wasm_package::package,
     workspace::{stdout_of, Workspace},
 };
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const SIMD128: &str = "-C target-feature=+simd128";
 
-pub(crate) const HELP: &str = "\
-cargo xtask wasm
-
-Builds the npm package, target/wasm/package: the whole and, as tokenwise/chain, the functions from logits to a clipped loss;
-each with and without simd128, chosen when it is loaded. Beside it, for the tests, each build alone for Node: target/wasm/node,
-node-simd, chain and chain-simd hold tokenwise.js (an ES module), its declarations and the module. The page has its own,
-see cargo xtask playground.
-";
+/// Build the WebAssembly package
+///
+/// Writes the npm package to target/wasm/package: the whole library and, as tokenwise/chain, the functions from logits
+/// to a clipped loss; each with and without simd128, chosen when it is loaded. For the tests each build is also written
+/// for Node alone: target/wasm/node, node-simd, chain and chain-simd hold tokenwise.js (an ES module), its declarations
+/// and the module. The page has its own build, see `cargo xtask playground`.
+#[derive(clap::Args)]
+pub(crate) struct Options {}
 
 /// Which loader the generated JavaScript is for.
 #[derive(Clone, Copy)]
 pub(crate) enum Host {
     Node,
     Web,
-    /// The web, with the address of the module left to the caller.
+    /// The web, where the caller gives the URL of the module.
     Package,
 }
 
-/// How much of the package.
+/// Which functions.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     Full,
@@ -53,8 +51,7 @@ pub(crate) enum Simd {
     Simd128,
 }
 
-pub(crate) fn wasm(workspace: &Workspace, options: Options) -> Result<()> {
-    options.finish()?;
+pub(crate) fn wasm(workspace: &Workspace, _: &Options) -> Result<()> {
     let folder = workspace.target.join("wasm");
     for (simd, part, name) in [
         (Simd::Plain, Part::Full, "node"),
@@ -62,20 +59,21 @@ pub(crate) fn wasm(workspace: &Workspace, options: Options) -> Result<()> {
         (Simd::Plain, Part::Chain, "chain"),
         (Simd::Simd128, Part::Chain, "chain-simd"),
     ] {
-        generate(&compile_part(workspace, simd, part)?, Host::Node, &folder.join(name))?;
+        build(workspace, simd, part, Host::Node, &folder.join(name))?;
     }
     package(workspace, &folder.join("package"), &folder.join("node"), &folder.join("chain"))?;
     println!("{}", folder.display());
     Ok(())
 }
 
-/// Compiles the whole crate and returns the module.
-pub(crate) fn compile(workspace: &Workspace, simd: Simd) -> Result<PathBuf> {
-    compile_part(workspace, simd, Part::Full)
+/// Compiles the crate, or the chain alone, and writes the module with its JavaScript and declarations into a folder,
+/// which is emptied before.
+pub(crate) fn build(workspace: &Workspace, simd: Simd, part: Part, host: Host, folder: &Path) -> Result<()> {
+    generate(&workspace.root.join("core/src"), &compile(workspace, simd, part)?, part, host, folder)
 }
 
 /// Compiles the crate, or the chain alone, and returns the module.
-pub(crate) fn compile_part(workspace: &Workspace, simd: Simd, part: Part) -> Result<PathBuf> {
+fn compile(workspace: &Workspace, simd: Simd, part: Part) -> Result<PathBuf> {
     if !workspace.root.join("wasm/Cargo.toml").exists() {
         bail!("there is no package tokenwise-wasm (wasm/Cargo.toml)");
     }
@@ -96,31 +94,31 @@ pub(crate) fn compile_part(workspace: &Workspace, simd: Simd, part: Part) -> Res
     Ok(workspace.target.join("xtask").join(folder).join(TARGET).join("wasm/tokenwise_wasm.wasm"))
 }
 
-/// Panics name their place: without the folders of this machine, and of the core.
+/// Compiler flags that remove the folders of this machine from panic messages.
 fn short_paths() -> Result<String> {
     let sysroot = stdout_of(Command::new("rustc").args(["--print", "sysroot"]))?;
-    // flags are separated by blanks
+    // RUSTFLAGS is split at spaces
     let own = Some(sysroot.trim()).filter(|path| !path.contains(char::is_whitespace));
     let own = own.map_or_else(String::new, |path| format!(" --remap-path-prefix={path}/lib/rustlib/src/rust/library="));
     Ok(format!("--remap-path-prefix=core/src={own}"))
 }
 
-/// Writes the module and its JavaScript and declarations into a folder, which is emptied before.
-pub(crate) fn generate(module: &Path, host: Host, folder: &Path) -> Result<()> {
+/// Writes the module, its JavaScript and its declarations into a folder, which is emptied first.
+fn generate(core: &Path, module: &Path, part: Part, host: Host, folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(module).typescript(true).remove_name_section(true).remove_producers_section(true);
+    bindgen.input_path(module).typescript(false).remove_name_section(true).remove_producers_section(true);
     match host {
         Host::Node => bindgen.nodejs_module(true)?,
         // otherwise `init()` without arguments throws
         Host::Web => bindgen.web(true)?.omit_default_module_path(false),
         Host::Package => bindgen.web(true)?.omit_default_module_path(true),
     };
-    bindgen.out_name("tokenwise");
+    bindgen.out_name("bindings");
     bindgen.generate(folder).with_context(|| format!("JavaScript for {}", module.display()))?;
-    complete(folder).with_context(|| folder.display().to_string())?;
+    facade::write(core, part, host, folder).with_context(|| folder.display().to_string())?;
     let package = serde_json::json!({
         "name": "tokenwise",
         "version": env!("CARGO_PKG_VERSION"),

@@ -1,0 +1,96 @@
+//! `cargo xtask deep`: checks that take hours and seldom fail.
+
+use std::{process::Command, time::Duration};
+
+use anyhow::Result;
+
+use crate::{
+    fuzz,
+    install::Need,
+    schedule::{run_tiers, Plan},
+    test::{choose, names},
+    tiers::{miri, xtask, Tier, MIRI_NEEDS},
+    workspace::Workspace,
+};
+
+/// Mutation testing takes a minute or more per mutant.
+const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// What mutation testing changes: the code under every formula. The formulas themselves are compared with other
+/// implementations.
+const MUTATED: [&str; 5] =
+    ["core/src/layout.rs", "core/src/groups.rs", "core/src/reduce.rs", "core/src/statistics.rs", "core/src/error.rs"];
+const PUBLISHED: [&str; 4] = ["tokenwise", "tokenwise-lint", "tokenwise-recorder", "tokenwise-gpu"];
+
+const CHECKS: [Tier; 4] = [
+    Tier {
+        name: "api",
+        about: "lists the public interface of the crates in its log; a report, not a test",
+        folder: "api",
+        needs: &[Need::Toolchain("nightly", &[]), Need::Tool("cargo-public-api", "0.52.0")],
+        steps: api,
+    },
+    Tier {
+        name: "long-fuzz",
+        about: "an hour of random bytes to every formula",
+        folder: "fuzz",
+        needs: &fuzz::NEEDS,
+        steps: |workspace| Ok(vec![xtask(workspace, "fuzz --minutes 60")?]),
+    },
+    Tier {
+        name: "long-miri",
+        about: "undefined behaviour, in all unit tests of core",
+        folder: "miri",
+        needs: &MIRI_NEEDS,
+        steps: |workspace| Ok(vec![miri(workspace, &[])]),
+    },
+    Tier {
+        name: "mutants",
+        about: "whether the tests notice changed code",
+        folder: "mutants",
+        needs: &[Need::Tool("cargo-mutants", "27.1.0")],
+        steps: mutants,
+    },
+];
+
+/// Run the checks that take hours and seldom fail
+///
+/// An hour of fuzzing, miri over all unit tests of the core, mutation testing of the code under every formula, and a
+/// listing of the public interface. Reports like `cargo xtask test`; logs are in target/xtask/CHECK.log.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only these checks, separated by commas
+    #[arg(long, value_name = "CHECK", value_delimiter = ',', value_parser = names(&CHECKS))]
+    only: Vec<String>,
+    /// Checks at the same time
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    /// Show everything the checks print
+    #[arg(long)]
+    verbose: bool,
+}
+
+pub(crate) fn deep(workspace: &Workspace, options: &Options) -> Result<()> {
+    let plan = Plan { jobs: options.jobs, verbose: options.verbose, limit: LIMIT };
+    run_tiers(workspace, &choose(&CHECKS, &options.only), plan)
+}
+
+fn api(workspace: &Workspace) -> Result<Vec<Command>> {
+    let list = |package: &str| {
+        let mut command = workspace.with_toolchain("nightly", workspace.tool("cargo-public-api"));
+        // -sss leaves out what the compiler derives or implements for every type
+        command.args(["public-api", "-sss", "--all-features", "--package", package]);
+        command.env("CARGO_TARGET_DIR", workspace.target.join("xtask/api"));
+        command
+    };
+    Ok(PUBLISHED.iter().map(|package| list(package)).collect())
+}
+
+fn mutants(workspace: &Workspace) -> Result<Vec<Command>> {
+    let mut command = workspace.command(workspace.tool("cargo-mutants"));
+    command.args(["mutants", "--package", "tokenwise", "--test-package", "tokenwise,tokenwise-tests", "--no-shuffle"]);
+    command.arg("--output").arg(workspace.target.join("xtask/mutants"));
+    MUTATED.iter().for_each(|file| {
+        command.args(["--file", file]);
+    });
+    Ok(vec![command])
+}

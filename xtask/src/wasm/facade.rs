@@ -1,0 +1,106 @@
+//! `tokenwise.js` and its declarations: one function per formula of the catalogue and precision, beside what stands in
+//! `wasm/js` and `wasm/types`.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use tokenwise_catalogue::{Column, Element, Entry, Over};
+
+use super::build::{Host, Part};
+use crate::declarations::{camel_case, declarations};
+
+/// For every package.
+const SCRIPTS: [(&str, &str); 4] = [
+    ("error.js", include_str!("../../../wasm/js/error.js")),
+    ("objects.js", include_str!("../../../wasm/js/objects.js")),
+    ("formula.js", include_str!("../../../wasm/js/formula.js")),
+    ("chain.js", include_str!("../../../wasm/js/chain.js")),
+];
+const WHOLE: (&str, &str) = ("whole.js", include_str!("../../../wasm/js/whole.js"));
+
+/// The classes, and the functions that are not formulas of the catalogue.
+const TYPES: [&str; 2] = [include_str!("../../../wasm/types/chain.ts"), include_str!("../../../wasm/types/whole.ts")];
+
+/// The formulas of a package.
+fn entries(part: Part) -> Vec<&'static Entry> {
+    match part {
+        Part::Full => tokenwise_catalogue::entries().collect(),
+        Part::Chain => tokenwise_catalogue::chain().collect(),
+    }
+}
+
+/// Writes the facade into a folder with the bindings.
+pub(super) fn write(core: &Path, part: Part, host: Host, folder: &Path) -> Result<()> {
+    let scripts = SCRIPTS.into_iter().chain(matches!(part, Part::Full).then_some(WHOLE));
+    for (name, text) in scripts {
+        fs::write(folder.join(name), text)?;
+    }
+    fs::write(folder.join("tokenwise.js"), script(part, host))?;
+    let types = if let Part::Full = part { TYPES.concat() } else { TYPES[0].to_owned() };
+    let formulas = declarations(core, entries(part).into_iter()).context("declarations")?;
+    let init = if let Host::Web = host { INIT } else { "" };
+    fs::write(folder.join("tokenwise.d.ts"), types + &formulas + init)?;
+    Ok(())
+}
+
+/// For hosts that load the module when they are told to.
+const INIT: &str = "\
+/** Loads the module; to be awaited before the first call. */
+export default function init(module?: { module_or_path: URL | string | Response | BufferSource }): Promise<unknown>;
+";
+
+/// The exports of a package.
+fn script(part: Part, host: Host) -> String {
+    let mut script =
+        String::from("import { alone, overBatch } from \"./formula.js\";\n\nexport * from \"./chain.js\";\n");
+    if let Part::Full = part {
+        script += "export * from \"./whole.js\";\n";
+    }
+    if !matches!(host, Host::Node) {
+        script += "export { default, initSync } from \"./bindings.js\";\n";
+    }
+    script.push('\n');
+    for entry in entries(part) {
+        let name = camel_case(entry.name);
+        let kind = if matches!(entry.over, Over::Batch | Over::BatchAndGroups) { "overBatch" } else { "alone" };
+        script += &format!("export const {name} = {kind}(\"{}\", false);\n", entry.name);
+        if has_precision(entry) {
+            script += &format!("export const {name}F64 = {kind}(\"{}\", true);\n", entry.name);
+        }
+    }
+    script
+}
+
+/// Whether a formula reads or writes numbers of the call's type; those of ids and counts alone have one name.
+pub(crate) fn has_precision(entry: &Entry) -> bool {
+    let real = |column: &Column| column.element == Element::Real;
+    entry.inputs.iter().any(real) || entry.outputs.iter().any(real)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formulas_have_a_name_for_each_precision_they_have() {
+        let script = script(Part::Full, Host::Node);
+        for line in [
+            "export const gae = overBatch(\"gae\", false);",
+            "export const gaeF64 = overBatch(\"gae\", true);",
+            "export const pfPpoIndices = alone(\"pf_ppo_indices\", false);",
+            "export const groupTokens = overBatch(\"group_tokens\", false);",
+        ] {
+            assert!(script.lines().any(|found| found == line), "{line}");
+        }
+        assert!(!script.contains("groupTokensF64") && !script.contains("pfPpoIndicesF64"));
+    }
+
+    #[test]
+    fn the_chain_is_a_part() {
+        let (whole, chain) = (script(Part::Full, Host::Node), script(Part::Chain, Host::Node));
+        let functions =
+            |script: &str| script.lines().filter(|line| line.contains(" = ")).map(str::to_owned).collect::<Vec<_>>();
+        assert!(functions(&chain).iter().all(|line| whole.contains(line)));
+        assert!(functions(&chain).len() < functions(&whole).len() / 2);
+    }
+}
