@@ -35,6 +35,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Another writer, in this process or another, has the file open.
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
     /// A record that must not be written; the file is unchanged.
     Refused {
         /// The file.
@@ -65,6 +70,7 @@ impl fmt::Display for Error {
                 write!(f, ": {why}")
             }
             Self::Empty { path } => write!(f, "{}: no records", path.display()),
+            Self::Locked { path } => write!(f, "{}: another recorder is writing this file", path.display()),
             Self::Refused { path, why } => write!(f, "{}: {why}", path.display()),
         }
     }

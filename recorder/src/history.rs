@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     error::{Error, Result},
+    lock::Lock,
     read::parse_history,
     Resume, Survive,
 };
@@ -28,6 +29,9 @@ pub struct History {
     hidden: Option<Copy>,
     /// The record that the hidden copy lacks.
     missing: Vec<u8>,
+    /// The last record has the public name, but the rename is not known to be on disk.
+    unsynced: bool,
+    _lock: Lock,
 }
 
 #[derive(Debug)]
@@ -42,9 +46,11 @@ impl History {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; [`Error::Malformed`] if the file exists and is not a history.
+    /// [`Error::Locked`] if another writer has it open; [`Error::Io`]; [`Error::Malformed`] if the file exists and is
+    /// not a history.
     pub fn open(path: &Path, survive: Survive, resume: Resume) -> Result<Self> {
         let io = || Error::io(path);
+        let lock = Lock::acquire(path)?;
         for leftover in [beside(path, "hidden"), beside(path, "swap"), beside(path, "new")] {
             if leftover.exists() {
                 fs::remove_file(&leftover).map_err(Error::io(&leftover))?;
@@ -70,7 +76,16 @@ impl History {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(io())?;
         let public = Copy { file, end: end_of_records(&bytes) as u64 };
         let last_step = records.last().map(|record| record.step);
-        Ok(Self { path: path.into(), survive, last_step, public, hidden: None, missing: Vec::new() })
+        Ok(Self {
+            path: path.into(),
+            survive,
+            last_step,
+            public,
+            hidden: None,
+            missing: Vec::new(),
+            unsynced: false,
+            _lock: lock,
+        })
     }
 
     /// The step of the last record.
@@ -83,32 +98,41 @@ impl History {
     /// # Errors
     ///
     /// [`Error::Refused`] if the step is not after the last one, the entropy is not finite, or `extra` has one of the
-    /// two keys; [`Error::Io`], and then the public file is unchanged or has the record.
+    /// two keys; [`Error::Io`], and then the public file is unchanged or has the record, and the step can be retried.
     pub fn append(&mut self, step: u64, entropy: f64, extra: &Map<String, Value>) -> Result<()> {
+        if self.unsynced && self.last_step == Some(step) {
+            return self.sync_rename();
+        }
         self.check(step, entropy, extra)?;
         let record = entry(step, entropy, extra, self.last_step.is_some());
-        // if anything below fails, the hidden copy is in an unknown state
-        let hidden = self.hidden.take();
-        let mut hidden = match hidden {
-            Some(hidden) => hidden,
-            None => self.hidden_copy()?,
-        };
-        let mut text = std::mem::take(&mut self.missing);
-        text.extend(&record);
         let (hidden_path, swap_path) = (beside(&self.path, "hidden"), beside(&self.path, "swap"));
-        hidden.extend(&text).and_then(|()| self.sync(&hidden.file)).map_err(Error::io(&hidden_path))?;
+        let hidden = match self.extended_copy(&hidden_path, &record) {
+            Ok(hidden) => hidden,
+            Err(source) => {
+                // the copy is in an unknown state, and on a full disk its room is needed
+                let _ = fs::remove_file(&hidden_path);
+                return Err(Error::Io { path: hidden_path, source });
+            }
+        };
         let linked = fs::hard_link(&self.path, &swap_path).is_ok();
-        fs::rename(&hidden_path, &self.path).map_err(Error::io(&self.path))?;
+        if let Err(source) = fs::rename(&hidden_path, &self.path) {
+            let _ = fs::remove_file(&swap_path);
+            return Err(Error::Io { path: self.path.clone(), source });
+        }
         self.last_step = Some(step);
         let previous = std::mem::replace(&mut self.public, hidden);
         if linked && fs::rename(&swap_path, &hidden_path).is_ok() {
             self.hidden = Some(previous);
             self.missing = record;
         }
-        if self.survive == Survive::PowerLoss {
-            // the next append modifies the copy that had the public name until now: the rename must be on disk before
-            sync_folder(&self.path)?;
-        }
+        self.sync_rename()
+    }
+
+    /// The next append modifies the copy that had the public name until now: the rename must be on disk before.
+    fn sync_rename(&mut self) -> Result<()> {
+        self.unsynced = true;
+        sync_folder(&self.path, self.survive)?;
+        self.unsynced = false;
         Ok(())
     }
 
@@ -127,20 +151,24 @@ impl History {
         }
     }
 
-    fn hidden_copy(&mut self) -> Result<Copy> {
-        let path = beside(&self.path, "hidden");
-        let bytes = fs::read(&self.path).map_err(Error::io(&self.path))?;
-        let mut file = File::create(&path).map_err(Error::io(&path))?;
-        file.write_all(&bytes).map_err(Error::io(&path))?;
-        self.missing.clear();
-        Ok(Copy { file, end: self.public.end })
-    }
-
-    fn sync(&self, file: &File) -> std::io::Result<()> {
-        match self.survive {
-            Survive::Kill => Ok(()),
-            Survive::PowerLoss => file.sync_data(),
+    /// The hidden copy, or a new one, with all records and this one.
+    fn extended_copy(&mut self, path: &Path, record: &[u8]) -> std::io::Result<Copy> {
+        let mut text = std::mem::take(&mut self.missing);
+        let mut hidden = match self.hidden.take() {
+            Some(hidden) => hidden,
+            None => {
+                text.clear();
+                let mut file = File::create(path)?;
+                file.write_all(&fs::read(&self.path)?)?;
+                Copy { file, end: self.public.end }
+            }
+        };
+        text.extend(record);
+        hidden.extend(&text)?;
+        if self.survive == Survive::PowerLoss {
+            hidden.file.sync_data()?;
         }
+        Ok(hidden)
     }
 }
 
@@ -198,12 +226,17 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], survive: Survive) -> Result<()>
         }
         fs::rename(&new, path)
     };
-    write().map_err(Error::io(path))
+    write().map_err(|source| {
+        let _ = fs::remove_file(&new);
+        Error::Io { path: path.into(), source }
+    })?;
+    sync_folder(path, survive)
 }
 
-/// Syncs the folder of `path`, so that renames survive a power loss; a no-op where folders cannot be synced.
-fn sync_folder(path: &Path) -> Result<()> {
-    if cfg!(unix) {
+/// Syncs the folder of `path`, so that a new or renamed file survives a power loss; a no-op where folders cannot be
+/// synced.
+pub(crate) fn sync_folder(path: &Path, survive: Survive) -> Result<()> {
+    if cfg!(unix) && survive == Survive::PowerLoss {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))?;
     }

@@ -29,13 +29,19 @@
 //! then becomes the hidden one. Every append costs two records, however long the history, and the public name always
 //! refers to a complete array. Without hard links the hidden copy is rewritten each time.
 //!
-//! Only a reader that keeps the file open for two steps can see its contents change.
+//! A reader that takes longer than a step to read the file can see it change, because the next append but one extends
+//! the copy that it has open. [`read_history`] notices that and reads again; other programs should do the same if the
+//! array does not parse.
+//!
+//! A lock file beside each file admits one writer at a time ([`Error::Locked`]); the operating system releases it when
+//! the process ends. A write that fails half-way, as on a full disk, is undone, and the step can be recorded again.
 #![forbid(unsafe_code)]
 
 mod distribution;
 mod error;
 mod history;
 mod lines;
+mod lock;
 mod read;
 mod recorder;
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     error::{Error, Result},
-    history::replace,
+    history::{replace, sync_folder},
+    lock::Lock,
     read::strip_position,
     Resume, Survive,
 };
@@ -18,12 +19,26 @@ use crate::{
 /// The writer of a file with one JSON object per line.
 ///
 /// Each line is one write. If a kill cuts it short, it is the last line and has no newline: [`read_lines`] skips it,
-/// and [`JsonLines::open`] removes it.
+/// and [`JsonLines::open`] removes it. If a full disk cuts it short, [`JsonLines::append`] removes it.
 #[derive(Debug)]
 pub struct JsonLines {
     path: PathBuf,
     file: File,
     survive: Survive,
+    last_step: Option<u64>,
+    /// Length of the complete lines.
+    len: u64,
+    /// A failed write may have left bytes behind the complete lines.
+    torn: bool,
+    /// The last line when the file was opened.
+    found: Option<Map<String, Value>>,
+    _lock: Lock,
+}
+
+/// A state of the file to go back to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    len: u64,
     last_step: Option<u64>,
 }
 
@@ -32,9 +47,11 @@ impl JsonLines {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; [`Error::Malformed`] if a line other than an unfinished last one is not a JSON object.
+    /// [`Error::Locked`] if another writer has it open; [`Error::Io`]; [`Error::Malformed`] if a line other than an
+    /// unfinished last one is not a JSON object.
     pub fn open(path: &Path, survive: Survive, resume: Resume) -> Result<Self> {
-        let mut last_step = None;
+        let lock = Lock::acquire(path)?;
+        let (mut last_step, mut found) = (None, None);
         if path.exists() {
             let bytes = fs::read(path).map_err(Error::io(path))?;
             let mut kept = Vec::new();
@@ -46,6 +63,7 @@ impl JsonLines {
                     kept.extend(line);
                     kept.push(b'\n');
                     last_step = step.or(last_step);
+                    found = Some(object);
                 }
             }
             if kept.len() < whole || whole < bytes.len() {
@@ -53,7 +71,9 @@ impl JsonLines {
             }
         }
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
-        Ok(Self { path: path.into(), file, survive, last_step })
+        sync_folder(path, survive)?;
+        let len = file.metadata().map_err(Error::io(path))?.len();
+        Ok(Self { path: path.into(), file, survive, last_step, len, torn: false, found, _lock: lock })
     }
 
     /// The step of the last line that has one.
@@ -65,16 +85,64 @@ impl JsonLines {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`].
+    /// [`Error::Refused`] if the line has a `step` before the last one; [`Error::Io`], and then the line is not in the
+    /// file and can be appended again.
     pub fn append(&mut self, object: &Map<String, Value>) -> Result<()> {
+        let step = object.get("step").and_then(Value::as_u64);
+        if let (Some(step), Some(last)) = (step, self.last_step) {
+            if step < last {
+                let why = format!("step {step} comes before step {last}: steps must not go backwards");
+                return Err(Error::Refused { path: self.path.clone(), why });
+            }
+        }
         let mut line = serde_json::to_vec(object).unwrap_or_default();
         line.push(b'\n');
-        self.file.write_all(&line).map_err(Error::io(&self.path))?;
-        if self.survive == Survive::PowerLoss {
-            self.file.sync_data().map_err(Error::io(&self.path))?;
+        if self.torn {
+            self.truncate().map_err(Error::io(&self.path))?;
         }
-        self.last_step = object.get("step").and_then(Value::as_u64).or(self.last_step);
+        if let Err(source) = self.write(&line) {
+            self.torn = true;
+            // if this fails too, the next append or the next open removes the bytes
+            let _ = self.truncate();
+            return Err(Error::Io { path: self.path.clone(), source });
+        }
+        self.len += line.len() as u64;
+        self.last_step = step.or(self.last_step);
         Ok(())
+    }
+
+    fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        self.file.write_all(line)?;
+        match self.survive {
+            Survive::Kill => Ok(()),
+            Survive::PowerLoss => self.file.sync_data(),
+        }
+    }
+
+    /// Removes what follows the complete lines.
+    fn truncate(&mut self) -> io::Result<()> {
+        self.file.set_len(self.len)?;
+        self.torn = false;
+        Ok(())
+    }
+
+    /// The last line when the file was opened.
+    pub(crate) fn found(&self) -> Option<&Map<String, Value>> {
+        self.found.as_ref()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { len: self.len, last_step: self.last_step }
+    }
+
+    /// Removes the lines since the mark; at the latest with the next append.
+    pub(crate) fn go_back(&mut self, mark: Mark) {
+        (self.len, self.last_step, self.torn) = (mark.len, mark.last_step, true);
+        let _ = self.truncate();
     }
 }
 

@@ -1,11 +1,23 @@
 //! Reads entropy histories, written by this crate or by other programs.
 
-use std::{cell::Cell, fmt, fs, path::Path};
+use std::{
+    cell::Cell,
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
 
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    lock::is_at,
+};
+
+/// How often a file that changes is read, so that a program that never stops writing cannot keep a reader for ever.
+const READS: usize = 1000;
 
 /// One step of an entropy history.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,19 +30,37 @@ pub struct Record {
     pub extra: Map<String, Value>,
 }
 
-/// Reads a file `entropy_history_<experiment>.json`.
+/// Reads a file `entropy_history_<experiment>.json`, also while [`History`](crate::History) writes it.
 ///
 /// # Errors
 ///
 /// [`Error::Io`]; [`Error::Empty`] for an array without records; [`Error::Malformed`] with line and record for anything
 /// but a JSON array of objects with an integer `step`, larger than the previous one, and a finite `entropy`.
 pub fn read_history(path: &Path) -> Result<Vec<Record>> {
-    let bytes = fs::read(path).map_err(Error::io(path))?;
+    let bytes = read_settled(path).map_err(Error::io(path))?;
     let records = parse_history(path, &bytes)?;
     if records.is_empty() {
         return Err(Error::Empty { path: path.into() });
     }
     Ok(records)
+}
+
+/// The bytes of a file that did not change while it was read. A copy that lost its public name is extended by the next
+/// append but one: a read that takes as long as two appends is repeated.
+fn read_settled(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for _ in 0..READS {
+        bytes.clear();
+        let mut file = File::open(path)?;
+        let before = file.metadata()?;
+        file.read_to_end(&mut bytes)?;
+        // in this order: while a copy is extended it does not have the name, and afterwards it is longer
+        let same = is_at(&file, path) && file.metadata()?.len() == before.len() && bytes.len() as u64 == before.len();
+        if same || !before.is_file() {
+            break;
+        }
+    }
+    Ok(bytes)
 }
 
 /// Parses the bytes of such a file, which may have no records yet; `path` only appears in errors.

@@ -62,11 +62,15 @@ impl Recorder {
             let why = format!("the experiment's name must be a valid file name, got {experiment:?}");
             return Err(Error::Refused { path: folder.into(), why });
         }
-        Ok(Self {
-            metrics: JsonLines::open(&folder.join(metrics_name(experiment)), config.survive, config.resume)?,
-            history: History::open(&folder.join(history_name(experiment)), config.survive, config.resume)?,
-            distributions_every: config.distributions_every,
-        })
+        let metrics = JsonLines::open(&folder.join(metrics_name(experiment)), config.survive, config.resume)?;
+        let mut history = History::open(&folder.join(history_name(experiment)), config.survive, config.resume)?;
+        // a kill between the two writes of a step left it in the first file only
+        let last =
+            metrics.found().and_then(|line| Some((line.get("step")?.as_u64()?, line.get(ENTROPY_KEY)?.as_f64()?)));
+        if let Some((step, entropy)) = last.filter(|(step, _)| Some(*step) > history.last_step()) {
+            history.append(step, entropy, &Map::new())?;
+        }
+        Ok(Self { metrics, history, distributions_every: config.distributions_every })
     }
 
     /// The last step in either file; a resumed run continues after it.
@@ -88,20 +92,27 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if the entropy is not finite or the step does not come after the last one; [`Error::Io`].
+    /// [`Error::Refused`] if the entropy is not finite, the step does not come after the last one, or a key occurs
+    /// twice or is `step`; [`Error::Io`]. Then neither file has the step, and it can be recorded again.
     pub fn record_with(&mut self, step: u64, metrics: &[(&str, f64)], extra: &Map<String, Value>) -> Result<()> {
-        if let Some((_, entropy)) = metrics.iter().find(|(key, _)| *key == ENTROPY_KEY) {
-            self.history.append(step, *entropy, &Map::new())?;
-        }
         let mut line = Map::from_iter([("step".to_string(), Value::from(step))]);
-        line.extend(metrics.iter().map(|(key, value)| (key.to_string(), Value::from(*value))));
-        line.extend(extra.iter().map(|(key, value)| (key.clone(), value.clone())));
-        self.metrics.append(&line)
+        let metrics_of = metrics.iter().map(|(key, value)| (key.to_string(), Value::from(*value)));
+        for (key, value) in metrics_of.chain(extra.iter().map(|(key, value)| (key.clone(), value.clone()))) {
+            if line.contains_key(&key) {
+                let why = format!("step {step}: the key {key:?} is given twice or is the step's own");
+                return Err(Error::Refused { path: self.metrics.path().into(), why });
+            }
+            line.insert(key, value);
+        }
+        let before = self.metrics.mark();
+        self.metrics.append(&line)?;
+        let Some((_, entropy)) = metrics.iter().find(|(key, _)| *key == ENTROPY_KEY) else { return Ok(()) };
+        self.history.append(step, *entropy, &Map::new()).inspect_err(|_| self.metrics.go_back(before))
     }
 
     /// Whether distributions are due at this step.
     pub fn wants_distributions(&self, step: u64) -> bool {
-        self.distributions_every > 0 && step % self.distributions_every == 0
+        self.distributions_every > 0 && step.is_multiple_of(self.distributions_every)
     }
 
     /// Appends a line `{"step": …, "distributions": {key: {…}, …}}` if distributions are due at this step; see

@@ -223,8 +223,8 @@ fn docs(workspace: &Workspace) -> Result<Vec<Command>> {
 fn tests(workspace: &Workspace) -> Result<Vec<Command>> {
     // the GPU tests have a tier of their own, and xtask its own profile
     let mut all = cargo(workspace, "test --workspace --exclude tokenwise-gpu --exclude xtask");
-    // how often the recorder is killed while it writes; a plain `cargo test` does fewer
-    all.env("TOKENWISE_KILLS", "1000");
+    // how often the recorder is killed, runs out of room and meets another writer; fewer times in a plain `cargo test`
+    all.env("TOKENWISE_ROUNDS", "1000");
     Ok(vec![
         all,
         cargo(workspace, "test --package xtask --profile tool"),

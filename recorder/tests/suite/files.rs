@@ -3,9 +3,9 @@
 use std::{
     env, fs,
     path::PathBuf,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use tokenwise_recorder::{
@@ -91,6 +91,7 @@ fn what_must_not_be_written_leaves_the_file_alone() {
     for name in ["", "a/b", "a\\b"] {
         assert!(Recorder::open(&folder.0, name, &RecorderConfig::default()).is_err());
     }
+    drop(history);
     fs::write(&path, "[{\"step\": 1,").unwrap();
     assert!(matches!(History::open(&path, Survive::Kill, Resume::End), Err(Error::Malformed { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"[{\"step\": 1,", "a file that is not understood is not changed");
@@ -121,6 +122,7 @@ fn a_run_resumes_at_a_checkpoint() {
     let steps: Vec<_> = read_lines(&lines).unwrap().iter().map(|line| line["step"].as_u64().unwrap()).collect();
     assert_eq!(steps, [1, 2, 2, 3, 4, 4, 5, 6, 6, 7]);
     assert_eq!(read_lines(&lines).unwrap()[2]["distributions"]["H"]["mean"], 2.0);
+    drop(recorder);
     fs::write(&lines, "{\"step\": 1}\nnot json\n").unwrap();
     let error = JsonLines::open(&lines, Survive::Kill, Resume::End).unwrap_err().to_string();
     assert!(error.contains("metrics_x.jsonl, line 2: expected ident"), "{error}");
@@ -131,32 +133,53 @@ fn a_reader_beside_the_writer_never_sees_half_a_file() {
     let folder = Folder::new("beside");
     let path = folder.0.join("entropy_history_x.json");
     let mut history = History::open(&path, Survive::Kill, Resume::End).unwrap();
+    history.append(1, 1.0, &Map::new()).unwrap();
+    // the file takes several reads, and appends follow each other faster than any training step
+    let extra = Map::from_iter([("note".to_string(), Value::from("x".repeat(5000)))]);
     let done = AtomicBool::new(false);
-    // odd while the file is being read
-    let reads = AtomicU64::new(0);
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let mut longest = 0;
+            let (mut reads, mut longest) = (0, 0);
             while !done.load(Ordering::SeqCst) {
-                reads.fetch_add(1, Ordering::SeqCst);
-                let bytes = fs::read(&path);
-                reads.fetch_add(1, Ordering::SeqCst);
-                let records = parse_history(&path, &bytes.unwrap()).unwrap();
+                let records = read_history(&path).unwrap();
                 assert!(records.len() >= longest);
-                longest = records.len();
+                (reads, longest) = (reads + 1, records.len());
             }
+            reads
         });
-        for step in 1..=400 {
-            history.append(step, 1.0, &Map::new()).unwrap();
-            // a training step takes longer than a read: no read overlaps two appends, and every second append overlaps one
-            let before = reads.load(Ordering::SeqCst);
-            while reads.load(Ordering::SeqCst) == before && !reader.is_finished() {
-                thread::sleep(Duration::from_micros(50));
-            }
+        for step in 2..=1000 {
+            history.append(step, 1.0, &extra).unwrap();
         }
         done.store(true, Ordering::SeqCst);
-        reader.join().unwrap();
+        println!("{} reads beside 1,000 appends", reader.join().unwrap());
     });
+    assert_eq!(read_history(&path).unwrap().len(), 1000);
+}
+
+#[test]
+fn keys_and_steps_that_would_be_ambiguous_are_refused() {
+    let folder = Folder::new("keys");
+    let config = RecorderConfig { survive: Survive::Kill, ..Default::default() };
+    let mut recorder = Recorder::open(&folder.0, "x", &config).unwrap();
+    recorder.record(5, &[("policy/entropy", 1.0)]).unwrap();
+    let before = fs::read(folder.0.join("metrics_x.jsonl")).unwrap();
+    let note = Map::from_iter([("loss".to_string(), Value::from("twice"))]);
+    let step = Map::from_iter([("step".to_string(), Value::from(9))]);
+    let none = Map::new();
+    let cases = [
+        (6, [("step", 1.0)], &none, "metrics_x.jsonl: step 6: the key \"step\" is given twice or is the step's own"),
+        (6, [("loss", 1.0)], &step, "the key \"step\""),
+        (6, [("loss", 1.0)], &note, "the key \"loss\""),
+        (4, [("loss", 1.0)], &none, "step 4 comes before step 5: steps must not go backwards"),
+        (5, [("policy/entropy", 1.0)], &none, "entropy_history_x.json: step 5 does not come after step 5"),
+    ];
+    for (step, metrics, extra, wanted) in cases {
+        let error = recorder.record_with(step, &metrics, extra).unwrap_err();
+        assert!(matches!(error, Error::Refused { .. }) && error.to_string().contains(wanted), "{error}");
+        assert_eq!(fs::read(folder.0.join("metrics_x.jsonl")).unwrap(), before, "nothing was written");
+    }
+    recorder.record(6, &[("policy/entropy", 0.5)]).unwrap();
+    assert_eq!(read_history(&folder.0.join("entropy_history_x.json")).unwrap().len(), 2);
 }
 
 #[test]

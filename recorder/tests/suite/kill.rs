@@ -1,6 +1,6 @@
 //! A writer killed at any point leaves complete files and loses at most the record being written.
 //!
-//! `TOKENWISE_KILLS` sets the number of kills; `cargo xtask test` uses 1,000.
+//! `TOKENWISE_ROUNDS` sets the number of kills; `cargo xtask test` uses 1,000.
 
 use std::{
     env,
@@ -14,7 +14,6 @@ use std::{
 use tokenwise_recorder::{parse_history, read_lines, Map, Recorder, RecorderConfig, Survive, Value};
 
 const FOLDER: &str = "TOKENWISE_KILL_FOLDER";
-const DEFAULT_KILLS: u32 = 60;
 
 /// The process that gets killed: continues where the files end and prints each step once it is accepted.
 #[test]
@@ -106,7 +105,7 @@ fn survives(kills: u32, sync: bool) {
 
 #[test]
 fn no_kill_leaves_an_unreadable_file() {
-    let kills = env::var("TOKENWISE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(DEFAULT_KILLS);
+    let kills = crate::rounds();
     survives(kills - kills / 5, false);
     survives(kills / 5, true);
 }
