@@ -148,7 +148,8 @@ fn a_reader_beside_the_writer_never_sees_half_a_file() {
         });
         for step in 1..=400 {
             history.append(step, 1.0, &Map::new()).unwrap();
-            // a training step takes longer than a read: no read overlaps two appends, and every second append overlaps one
+            // a training step takes longer than a read: no read overlaps two appends, and every second append overlaps
+            // one
             let before = reads.load(Ordering::SeqCst);
             while reads.load(Ordering::SeqCst) == before && !reader.is_finished() {
                 thread::sleep(Duration::from_micros(50));
