@@ -66,11 +66,16 @@
 //!
 //! * `std` (default): run-time detection of AVX2 and AVX-512 on x86-64.
 //! * `rayon`: large batches are split by sequences (logits by tokens) over the threads of rayon's current pool: the
-//!   global one, or that of `ThreadPool::install`. Split are the log-probabilities, the entropy and the gradient of
-//!   [`policy`], [`divergence::kl_estimate`] and its gradient, the returns and GAE family, whitening, sequence sums and
-//!   [`advantage::broadcast`], the losses that are a function of each token alone ([`loss::ppo_clip`], [`loss::cispo`],
-//!   …), [`Moments::of`], [`CoMoments::of`] and [`metric::analysis`]. All others run on the calling thread. No thread
-//!   of the pool keeps running after a call.
+//!   global one, or that of `ThreadPool::install`. No thread of the pool keeps running after a call. The functions that
+//!   are split, all others run on the calling thread:
+//!   * [`policy`]: `log_probs_and_entropy`, `token_log_probs`, `entropy`, `logits_gradient`;
+//!   * [`divergence`]: `kl_estimate`, `kl_gradient`;
+//!   * [`advantage`]: `discounted_returns`, `gae`, `gae_decoupled` and the estimators that use them
+//!     (`monte_carlo_advantage`, `remax`, `reinforce_plus_plus`), `whiten`, `whiten_in_place`, `broadcast`,
+//!     `sequence_sums`;
+//!   * [`loss`]: `surrogate`, `ppo_clip`, `cispo`, `tis_loss`, `dppo_tv`, `dppo_kl`, `dro`, `sapo`, `reinforce`;
+//!   * [`Moments::of`], [`CoMoments::of`] and the metrics computed from them (`variance`, `correlation`,
+//!     `explained_variance`), [`metric::analysis`].
 //! * `half`: bf16 and f16 logits, computed in `f32`.
 //! * `serde`: configs and states of the controllers can be written and read.
 //!
