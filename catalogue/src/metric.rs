@@ -3,8 +3,8 @@
 use tokenwise::metric::{self, Analysis, AnalysisInput};
 #[cfg(feature = "full")]
 use tokenwise::{
-    metric::{ExplainedVarianceInput, PairInput, RatioInput, VarianceProxyInput},
-    CoMoments, Moments,
+    metric::{ExplainedVarianceInput, RatioInput, VarianceProxyInput},
+    CoMoments, Moments, PairInput,
 };
 
 #[cfg(feature = "full")]
@@ -73,7 +73,7 @@ formulas! { "metric":
     co_moments(Batch; token("x"), token("y")) -> ()
         ["count", "mean_x", "mean_y", "m2_x", "m2_y", "co_moment"] |call|
     {
-        let moments = CoMoments::of(&call.batch()?, call.real("x")?, call.real("y")?)?;
+        let moments = CoMoments::of(&call.batch()?, PairInput { x: call.real("x")?, y: call.real("y")? })?;
         call.give([
             ("count", moments.count as f64),
             ("mean_x", moments.mean_x),

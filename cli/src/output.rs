@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::failure::{Failure, Result};
 
-/// Writes a file under a temporary name and renames it, so that nobody sees a partial file.
+/// Writes a file under a temporary name and renames it, so that a partial file is never visible.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().ok_or_else(|| Failure::output(path, "not a file name"))?;
     let temporary = path.with_file_name(format!(".{}.{}", name.to_string_lossy(), process::id()));

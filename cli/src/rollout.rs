@@ -17,7 +17,7 @@ use crate::{
     progress::Progress,
 };
 
-/// What a batch is handed to.
+/// The function that receives each batch.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(&Rollouts) -> Result<()>;
 
 /// Hands the batches of a file to `sink`, in order.
@@ -75,7 +75,7 @@ impl Source for OnDisk {
     }
 }
 
-/// Tells how much was read.
+/// Reports how much was read.
 struct Counted {
     file: File,
     progress: Progress,

@@ -1,5 +1,5 @@
-//! Times formulas of every stage in `f32`: `cargo bench --package tokenwise`, with a part of a name to choose. Every benchmark
-//! checks what it computed. `cargo xtask bench` compares the formulas with other implementations.
+//! Times formulas of every stage in `f32`: `cargo bench --package tokenwise`, with a part of a name to choose. Every
+//! benchmark checks what it computed. `cargo xtask bench` compares the formulas with other implementations.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that is refused its input has to fail")]
 

@@ -21,7 +21,8 @@ fn kept<'a, R: Real>(batch: &Batch<'a>, values: &'a [R]) -> impl Iterator<Item =
     values.iter().zip(batch.mask().as_slice()).filter(|(_, &keep)| keep).map(|(value, _)| value.widen())
 }
 
-/// The kept number with `rank` kept numbers before it in ascending order, and the one after it (itself if it is the last).
+/// The kept number with `rank` kept numbers before it in ascending order, and the one after it (itself if it is the
+/// last).
 ///
 /// 64 passes at most. `rank` must be below the number of kept tokens, and no kept value NaN.
 pub(crate) fn smallest<R: Real>(batch: &Batch<'_>, values: &[R], rank: usize) -> (f64, f64) {

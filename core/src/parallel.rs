@@ -1,7 +1,8 @@
 //! Splits a batch into parts that run on threads (feature `rayon`).
 //!
-//! Sequences do not depend on each other, and what is summed over them is added in their order, whichever thread computed it: the bits
-//! are the same for any number of threads. Without the feature there is one part, the whole batch.
+//! Sequences do not depend on each other, and what is summed over them is added in their order, whichever thread
+//! computed it: the bits are the same for any number of threads. Without the feature there is one part, the whole
+//! batch.
 
 use core::ops::Range;
 
@@ -48,7 +49,8 @@ impl Work {
     pub(crate) const ONE: Self = Self { width: 1, per_token: 1 };
 }
 
-/// Calls `run` for all sequences, in parts if that pays, and passes what it reports for each sequence to `combine`, in their order.
+/// Calls `run` for all sequences, in parts if that pays, and passes what it reports for each sequence to `combine`, in
+/// their order.
 ///
 /// `run` gets a part and that part's outputs.
 pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>(
@@ -116,8 +118,8 @@ mod threads {
     }
 
     impl<'a, F> Task<'_, 'a, F> {
-        /// Runs all parts, at most `parts` of them, on the current pool. The caller starts at once, while other threads are being
-        /// woken; each thread claims the next part until none is left.
+        /// Runs all parts, at most `parts` of them, on the current pool. The caller starts at once, while other threads
+        /// are being woken; each thread claims the next part until none is left.
         pub(super) fn share<R: Real, P: Send, const OUTS: usize>(&self, all: Slices<'_, R, P, OUTS>, parts: usize)
         where
             F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,

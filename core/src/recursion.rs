@@ -1,7 +1,8 @@
 //! Recursions from the last token of a sequence to the first, such as returns and traces.
 //!
-//! Each token depends on the one after it, so a single sequence is bound by latency. With AVX2, eight sequences are computed side by side
-//! (see `simd::recursion`). Each sequence sees the same operations in the same order, so the bits do not change.
+//! Each token depends on the one after it, so a single sequence is bound by latency. With AVX2, eight sequences are
+//! computed side by side (see `simd::recursion`). Each sequence sees the same operations in the same order, so the bits
+//! do not change.
 
 use crate::{
     layout::{Batch, Row},
@@ -18,7 +19,8 @@ pub enum Across {
     /// "Next" is the next kept token; nothing decays on the way. verl 0.9.1, NeMo-RL (2026-08).
     #[default]
     StepOver,
-    /// A dropped token is a step with reward 0 and value 0: it costs a discount and breaks the bootstrap. OpenRLHF 0.11.
+    /// A dropped token is a step with reward 0 and value 0: it costs a discount and breaks the bootstrap. OpenRLHF
+    /// 0.11.
     ZeroStep,
 }
 
@@ -44,7 +46,8 @@ pub(crate) struct Cursor<R, const STATE: usize> {
     pub(crate) next: [R; STATE],
 }
 
-/// Runs a recursion over every sequence. `bootstrap` gives the state after the last kept token of a sequence; dropped slots get 0.
+/// Runs a recursion over every sequence. `bootstrap` gives the state after the last kept token of a sequence; dropped
+/// slots get 0.
 pub(crate) fn run<R: Real, F, const INS: usize, const OUTS: usize, const STATE: usize>(
     batch: &Batch<'_>,
     formula: F,

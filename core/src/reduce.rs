@@ -1,10 +1,11 @@
 //! The one engine behind every token-wise formula: masks, lanes and sums in one place.
 //!
-//! A formula is a function of one kept token. The engine ([`fold_row`]) calls it for a [`CHUNK`] of slots in a plain loop, passes zeros
-//! for dropped and missing slots, writes 0 there, and sums the terms the formula returns. The order of every addition is fixed:
+//! A formula is a function of one kept token. The engine ([`fold_row`]) calls it for a [`CHUNK`] of slots in a plain
+//! loop, passes zeros for dropped and missing slots, writes 0 there, and sums the terms the formula returns. The order
+//! of every addition is fixed:
 //!
-//! 1. slot `s` of a sequence goes to lane `s mod 16` of its block of 1024 slots; lanes are `f64`, so a sum of `f32` terms
-//!    keeps 29 bits to spare;
+//! 1. slot `s` of a sequence goes to lane `s mod 16` of its block of 1024 slots; lanes are `f64`, so a sum of `f32`
+//!    terms keeps 29 bits to spare;
 //! 2. the 16 lanes are added as a tree: `l + (l + 8)`, then `+ 4`, `+ 2`, `+ 1`;
 //! 3. blocks, then sequences, are added in order with a compensated sum.
 //!
@@ -17,13 +18,14 @@ use crate::{layout::Row, real::Real};
 #[cfg(test)]
 mod tests;
 
-/// Lanes of a sum, whatever the width of the machine's vectors. Part of the numeric contract. 16 rather than 8, because LLVM compiled
-/// arrays of 8 to scalar code on some targets.
+/// Lanes of a sum, whatever the width of the machine's vectors. Part of the numeric contract. 16 rather than 8, because
+/// LLVM compiled arrays of 8 to scalar code on some targets.
 pub(crate) const LANES: usize = 16;
 /// Slots whose sum is taken in plain `f64` lanes before it enters the compensated sum.
 const BLOCK: usize = 1024;
-/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`]. Changes no bit. Large on targets with vectors, because
-/// LLVM fully unrolls a short loop before it could vectorise it; small elsewhere, where stack is scarce and padding costs time.
+/// Slots whose terms are computed before they are summed; a divisor of [`BLOCK`]. Changes no bit. Large on targets with
+/// vectors, because LLVM fully unrolls a short loop before it could vectorise it; small elsewhere, where stack is
+/// scarce and padding costs time.
 pub(crate) const CHUNK: usize = {
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32")) {
         64
@@ -142,11 +144,12 @@ pub(crate) fn row_difference<R: Real>(row: &Row<'_>, x: &[R], y: &[R]) -> f64 {
     sum
 }
 
-/// The engine: calls `token` with the `INS` inputs of each kept token of one sequence, writes the `OUTS` outputs it returns and sums
-/// its `SUMS` terms. Dropped slots get 0 in every output.
+/// The engine: calls `token` with the `INS` inputs of each kept token of one sequence, writes the `OUTS` outputs it
+/// returns and sums its `SUMS` terms. Dropped slots get 0 in every output.
 ///
-/// Slices are those of the batch. Terms may stay in `R`, which doubles the vector width of an `f32` formula; they are summed in `f64`
-/// either way. The loop over a chunk has no masks, sums, branches or bounds checks, so that LLVM vectorises it.
+/// Slices are those of the batch. Terms may stay in `R`, which doubles the vector width of an `f32` formula; they are
+/// summed in `f64` either way. The loop over a chunk has no masks, sums, branches or bounds checks, so that LLVM
+/// vectorises it.
 #[inline(always)]
 pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, const SUMS: usize>(
     row: &Row<'_>,
@@ -206,8 +209,8 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
     sums.map(Sum::value)
 }
 
-/// The sum of one cheap `term` of one input, with the bits of [`fold_row`]. Terms are added at once instead of being stored for the
-/// chunk; LLVM does not vectorise this form with more than one sum.
+/// The sum of one cheap `term` of one input, with the bits of [`fold_row`]. Terms are added at once instead of being
+/// stored for the chunk; LLVM does not vectorise this form with more than one sum.
 #[inline(always)]
 pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
     let input = row.of(input);

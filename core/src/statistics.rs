@@ -152,6 +152,15 @@ impl Moments {
     }
 }
 
+/// Two quantities of each token, for [`CoMoments::of`] and [`correlation`](crate::metric::correlation).
+#[derive(Clone, Copy, Debug)]
+pub struct PairInput<'a, R> {
+    /// The first quantity.
+    pub x: &'a [R],
+    /// The second.
+    pub y: &'a [R],
+}
+
 /// The moments of two quantities together: what covariance and correlation need, mergeable.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CoMoments {
@@ -175,10 +184,10 @@ impl CoMoments {
     /// # Errors
     ///
     /// [`Error::Length`] if a slice does not fit `batch`. An empty mask is not an error: the count is 0.
-    pub fn of<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R]) -> Result<Self> {
-        check_len("x", x, batch.tokens())?;
-        check_len("y", y, batch.tokens())?;
-        Ok(Self::of_two(batch, x, y))
+    pub fn of<R: Real>(batch: &Batch<'_>, input: PairInput<'_, R>) -> Result<Self> {
+        check_len("x", input.x, batch.tokens())?;
+        check_len("y", input.y, batch.tokens())?;
+        Ok(Self::of_two(batch, input.x, input.y))
     }
 
     /// [`Self::of`] for slices already checked.
@@ -254,8 +263,8 @@ impl CoMoments {
     }
 }
 
-/// Merges the moments of the sequences. The means are taken from the plain sums instead, which are closer to the true mean than merged
-/// ones.
+/// Merges the moments of the sequences. The means are taken from the plain sums instead, which are closer to the true
+/// mean than merged ones.
 fn joined<R: Real>(
     batch: &Batch<'_>,
     run: impl Fn(&Part<'_>, &mut dyn FnMut((CoMoments, [f64; 2]))) + Sync,

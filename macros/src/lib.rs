@@ -1,35 +1,39 @@
 //! `#[multiversion]`: one function, compiled for several instruction sets and chosen at run time.
 //!
-//! Written for the core of tokenwise alone: the generated code names `crate::simd::has_avx512`, the feature `std` and `cfg(avx512)` of that
-//! crate. It depends on nothing, so that it costs no build time to speak of.
+//! Written for the core of tokenwise alone: the generated code names `crate::simd::has_avx512`, the feature `std` and
+//! `cfg(avx512)` of that crate. It has no dependencies, so its build time is negligible.
 
 use proc_macro::{Delimiter, Group, Ident, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// Compiles a function for the baseline of the target and, on x86-64 with feature `std`, once more with AVX2 and, if the attribute is
-/// `#[multiversion(avx512)]`, once more with AVX-512. The widest copy that the CPU supports is called.
+/// Compiles a function for the baseline of the target and, on x86-64 with feature `std`, once more with AVX2 and, if
+/// the attribute is `#[multiversion(avx512)]`, once more with AVX-512. The widest copy that the CPU supports is called.
 ///
 /// # Why
 ///
-/// A binary for x86-64 may use SSE2 only, which has a quarter of the lanes of AVX-512. Kernels are plain loops that the compiler
-/// vectorises, so recompiling the same source with more features enabled is all it takes. No copy may fuse or reorder a floating-point
-/// operation, hence all copies have the same bits.
+/// A binary for x86-64 may use SSE2 only, which has a quarter of the lanes of AVX-512. Kernels are plain loops that the
+/// compiler vectorises, so recompiling the same source with more features enabled is all it takes. No copy may fuse or
+/// reorder a floating-point operation, hence all copies have the same bits.
 ///
 /// # Why the body is copied
 ///
-/// A short `#[target_feature]` function that calls a shared `#[inline(always)]` body would do, were it not for closures. A closure in that
-/// body is a function of its own, compiled once, for the baseline. It becomes vector code only if LLVM inlines it into each copy, and
-/// LLVM declines where a closure is large or called from several places, which the loss of a token is: scalar code and a call per token
-/// remain. Stable Rust cannot mark a closure `#[inline(always)]`. Passing the whole body as one closure per copy fails likewise for the
-/// largest kernels (twice the instructions in the gradient of k3). In a copied body every copy has its own closures: each has one caller,
-/// is inlined there, and inherits the features of the copy.
+/// A short `#[target_feature]` function that calls a shared `#[inline(always)]` body would do, were it not for
+/// closures. A closure in that body is a function of its own, compiled once, for the baseline. It becomes vector code
+/// only if LLVM inlines it into each copy, and LLVM declines where a closure is large or called from several places,
+/// which the loss of a token is: scalar code and a call per token remain. Stable Rust cannot mark a closure
+/// `#[inline(always)]`. Passing the whole body as one closure per copy fails likewise for the largest kernels (twice
+/// the instructions in the gradient of k3). In a copied body every copy has its own closures: each has one caller, is
+/// inlined there, and inherits the features of the copy.
 ///
 /// # Contract
 ///
-/// * Functions that the body calls are part of a copy only if they are `#[inline(always)]`; what else it calls runs as compiled for the
-///   baseline. That includes most of the standard library: `Iterator` adapters are inlined in practice, `slice::sort` is not.
-/// * Parameters are plain names (`x: T`, `mut x: T`), and every generic parameter can be inferred from them. There is no `self`.
-/// * Each copy costs compile time in every crate that calls a generic kernel. AVX-512 is for the kernels with a benchmark.
-/// * `cargo run --release -p tokenwise-guards` counts the instructions per token and fails if a kernel lost its vectors.
+/// * Functions that the body calls are part of a copy only if they are `#[inline(always)]`; what else it calls runs as
+///   compiled for the baseline. That includes most of the standard library: `Iterator` adapters are inlined in
+///   practice, `slice::sort` is not.
+/// * Parameters are plain names (`x: T`, `mut x: T`), and every generic parameter can be inferred from them. There is
+///   no `self`.
+/// * Each copy costs compile time in every crate that calls a generic kernel. AVX-512 is for the kernels with a
+///   benchmark.
+/// * `cargo bench --package tokenwise-guards` counts the instructions per token and fails if a kernel lost its vectors.
 #[proc_macro_attribute]
 pub fn multiversion(attribute: TokenStream, function: TokenStream) -> TokenStream {
     let avx512 = match attribute.to_string().as_str() {

@@ -5,29 +5,29 @@ use crate::{
     fields::{Column, COLUMNS},
 };
 
-/// Sequences that are judged together: those of one step, or as many as fit.
+/// Sequences that are processed together: those of one step, or as many as fit.
 #[derive(Debug, Default)]
 pub struct Rollouts {
     /// Where each sequence begins; one more than there are sequences.
     pub offsets: Vec<u32>,
     pub(crate) keep: Vec<bool>,
     columns: [Vec<f64>; COLUMNS],
-    /// What there is once a sequence.
+    /// The fields that exist once per sequence.
     pub rows: Vec<Row>,
     pub(crate) texts: Vec<String>,
     pub(crate) labels: Vec<Label>,
 }
 
-/// What a sequence is called; collected where [`Options::labels`](crate::Options::labels) asks for it.
+/// The labels of a sequence; collected if [`Options::labels`](crate::Options::labels) is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
-    /// The beginning of the name of its group, or of its prompt; empty if it has neither.
+    /// The first characters of its group name, or of its prompt; empty if it has neither.
     pub group: String,
-    /// The beginning of its prompt; empty if there is none.
+    /// The first characters of its prompt; empty if there is none.
     pub prompt: String,
 }
 
-/// What there is once a sequence.
+/// The fields that exist once per sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Line, row or record of the file, counted from 1.
@@ -53,7 +53,7 @@ impl Rollouts {
         Self { offsets: vec![0], ..Self::default() }
     }
 
-    /// Of the sequences that are in it; the columns may already hold the next one.
+    /// The tokens of its complete sequences; the columns may already hold the next sequence.
     #[must_use]
     pub fn tokens(&self) -> usize {
         self.offsets.last().map_or(0, |end| *end as usize)
@@ -72,13 +72,13 @@ impl Rollouts {
         self.keep.get(..self.tokens()).unwrap_or_default()
     }
 
-    /// What each token reads like, empty where the file does not say; none unless labels were asked for.
+    /// The text of each token, empty where the file has none; no entries unless labels were requested.
     #[must_use]
     pub fn texts(&self) -> &[String] {
         self.texts.get(..self.tokens()).unwrap_or_default()
     }
 
-    /// What each sequence is called; none unless labels were asked for.
+    /// The labels of each sequence; no entries unless labels were requested.
     #[must_use]
     pub fn labels(&self) -> &[Label] {
         self.labels.get(..self.rows.len()).unwrap_or_default()
@@ -90,12 +90,12 @@ impl Rollouts {
         self.offsets[row] as usize..self.offsets[row + 1] as usize
     }
 
-    /// Where numbers of a column are added.
+    /// The column, for appending numbers.
     pub(crate) fn column_mut(&mut self, column: Column) -> &mut Vec<f64> {
         &mut self.columns[column as usize]
     }
 
-    /// Ends sequences of the given lengths, whose numbers were added; `touched` are the columns that got some.
+    /// Completes sequences of the given lengths, whose numbers were appended; `touched` are the columns that have some.
     pub(crate) fn close(
         &mut self,
         lengths: &[usize],
@@ -125,14 +125,14 @@ impl Rollouts {
         Ok(())
     }
 
-    /// Forgets the numbers after the last sequence that was ended.
+    /// Discards the numbers after the last complete sequence.
     pub(crate) fn forget_open(&mut self) {
         let tokens = self.tokens();
         self.columns.iter_mut().for_each(|column| column.truncate(tokens));
         self.keep.truncate(tokens);
     }
 
-    /// Forgets all but the last `rows` sequences.
+    /// Discards all but the last `rows` sequences.
     pub(crate) fn keep_last(&mut self, rows: usize) {
         let first = self.rows.len() - rows;
         let start = self.offsets[first];

@@ -1,4 +1,4 @@
-//! CSV: one sequence a row, with lists in brackets, or one token a row.
+//! CSV: one sequence per row, with lists in brackets, or one token per row.
 
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ fn cells(row: &csv::StringRecord, fields: &[Option<Field>], feeder: &mut Feeder<
     Ok(())
 }
 
-/// A row that is a token; gives what it reads like.
+/// A row that is a token; returns its text.
 fn token(
     row: &csv::StringRecord,
     fields: &[Option<Field>],
@@ -145,7 +145,7 @@ fn number(cell: &str, field: Field) -> Result<f64, Fault> {
     }
 }
 
-/// `[1, 2.5, NaN]`, with commas or blanks between; none if there are no brackets.
+/// `[1, 2.5, NaN]`, separated by commas or blanks; `None` without brackets.
 fn list(cell: &str, field: Field) -> Result<Option<Vec<f64>>, Fault> {
     let Some(inside) = cell.strip_prefix('[').and_then(|cell| cell.strip_suffix(']')) else { return Ok(None) };
     let parts = inside.split([',', ' ', '\n']).filter(|part| !part.is_empty());

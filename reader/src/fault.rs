@@ -1,8 +1,8 @@
-//! What is wrong with a file, and where. The command prints it; the page has sentences of its own for every code.
+//! Errors of a file and their position. The command prints them; the page has its own text for every code.
 
 use std::fmt;
 
-/// One table of faults: variant, the page's name for it, its values, and the command's sentence.
+/// The table of faults: variant, stable code, values, and message.
 macro_rules! faults {
     ($($(#[$doc:meta])* $variant:ident $code:literal { $($value:ident: $type:ty),* } => $text:literal,)*) => {
         /// What is wrong with a file.
@@ -14,7 +14,7 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// A name that does not change.
+            /// A stable code, for programs.
             #[must_use]
             pub const fn code(&self) -> &'static str {
                 match self {
@@ -22,7 +22,7 @@ macro_rules! faults {
                 }
             }
 
-            /// The values of its sentence, by name.
+            /// The values in its message, by name.
             #[must_use]
             pub fn values(&self) -> Vec<(&'static str, String)> {
                 match self {
@@ -47,7 +47,7 @@ faults! {
     NoRollout "noRollout" {} => "no rollouts found: no field has a name listed in docs/rollout-files.md",
     /// The source could not be read.
     Io "io" { reason: String } => "{reason}",
-    /// The sink broke off.
+    /// The sink stopped the reading.
     Stopped "stopped" {} => "stopped",
 
     TooManyTokens "tooManyTokens" { most: u64 } => "more than {most} tokens",
@@ -136,7 +136,7 @@ impl Place {
 /// Why a file was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Where; nothing if it is the whole file.
+    /// The position; empty if the whole file is concerned.
     pub place: Place,
     /// What.
     pub fault: Box<Fault>,
@@ -173,7 +173,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What stands in a file, short enough for a message.
+/// An excerpt of a file, short enough for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
     match text.char_indices().nth(LONGEST) {

@@ -1,4 +1,4 @@
-//! From the fields of records, in whatever order they come, to batches.
+//! Collects the fields of records, in any order, into batches.
 
 use std::ops::ControlFlow;
 
@@ -9,38 +9,38 @@ use crate::{
     Options,
 };
 
-/// What a batch is handed to.
+/// The function that receives each batch.
 pub type Sink<'a> = &'a mut dyn FnMut(&Rollouts) -> ControlFlow<()>;
 
-/// Names of numbers that are remembered.
+/// Maximum number of unknown names that are kept.
 const MOST_NAMES: usize = 40;
-/// Characters of a prompt that are remembered.
+/// Maximum characters of a prompt that are kept.
 const PROMPT: usize = 300;
 
 /// Collects records into batches and hands them on, one at a time.
 pub(crate) struct Feeder<'a> {
     batch: Rollouts,
     record: Record,
-    /// What a record begins with: fields of the objects around it.
+    /// The initial fields of a record: those of the enclosing objects.
     inherited: Vec<Inherited>,
     options: &'a Options,
     sink: Sink<'a>,
-    /// What a value was refused for, kept while a parser unwinds.
+    /// Why a value was rejected, kept while a parser unwinds.
     refused: Option<Refused>,
     pub(crate) sequences: u64,
     tokens: u64,
     /// Line, row or record of the file, counted from 1.
     pub(crate) place: u64,
-    /// Whether places are records: then they are counted here.
+    /// Whether positions are records, which are counted here.
     pub(crate) counts_records: bool,
-    /// Names of numbers that no field has.
+    /// Names with numbers that match no field.
     pub(crate) passed_over: Vec<String>,
 }
 
 /// Why a parser was stopped.
 pub(crate) struct Refused {
     pub(crate) fault: Fault,
-    /// Whether it is about the whole record, not the value where the parser stands.
+    /// Whether it concerns the whole record, not the current value of the parser.
     pub(crate) of_record: bool,
 }
 
@@ -54,11 +54,11 @@ struct Inherited {
 #[derive(Clone, Debug)]
 struct Prompt {
     hash: u64,
-    /// Its beginning, if labels are wanted.
+    /// Its first characters, if labels are requested.
     text: String,
 }
 
-/// What is known of the record being read.
+/// The state of the record being read.
 #[derive(Debug, Default)]
 struct Record {
     /// Lengths of the rows added to each column; one row for a list of numbers.
@@ -70,14 +70,14 @@ struct Record {
     scores: Vec<f64>,
     steps: Vec<f64>,
     groups: Vec<u64>,
-    /// Of each group, if labels are wanted.
+    /// One per group, if labels are requested.
     group_names: Vec<String>,
     prompt: Option<Prompt>,
     truncated: Vec<f64>,
     first_update: bool,
     long: Vec<f64>,
     prompt_long: Vec<f64>,
-    /// What the tokens read like, a list for each sequence: texts, and ids in case there are none.
+    /// The texts of the tokens, a list per sequence, and their ids in case there are no texts.
     texts: Vec<Vec<String>>,
     ids: Vec<Vec<String>>,
     any: bool,
@@ -100,17 +100,17 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// What a name stands for.
+    /// The field with this name.
     pub(crate) fn find(&self, name: &str) -> Option<Field> {
         self.options.find(name)
     }
 
-    /// Whether it is wanted what tokens, prompts and groups are called.
+    /// Whether the texts of tokens, prompts and groups are requested.
     pub(crate) fn labels(&self) -> bool {
         self.options.labels
     }
 
-    /// Where the numbers of a row of a column go; call [`Self::row_added`] after them.
+    /// The column to append the numbers of a row to; call [`Self::row_added`] afterwards.
     pub(crate) fn numbers(&mut self, column: Column) -> &mut Vec<f64> {
         self.batch.column_mut(column)
     }
@@ -130,7 +130,7 @@ impl<'a> Feeder<'a> {
         self.record.mask.push(length);
     }
 
-    /// What the tokens of a sequence read like.
+    /// Adds the texts of the tokens of a sequence.
     pub(crate) fn texts_added(&mut self, field: Field, texts: Vec<String>) {
         match field {
             Field::Id => self.record.ids.push(texts),
@@ -138,7 +138,7 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// A number under a name that no field has.
+    /// A number under a name that matches no field.
     pub(crate) fn pass_over(&mut self, name: &str) {
         if !self.options.labels || self.passed_over.len() == MOST_NAMES {
             return;
@@ -149,7 +149,7 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// A number that stands alone; under two names, the first counts.
+    /// A single number; if it occurs under two names, the first counts.
     pub(crate) fn scalar(&mut self, field: Field, x: f64) {
         let record = &self.record;
         let known = match field {
@@ -163,7 +163,7 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// A number of a list with one entry a sequence.
+    /// A number of a list with one entry per sequence.
     pub(crate) fn listed(&mut self, field: Field, x: f64) {
         let record = &mut self.record;
         match field {
@@ -182,7 +182,7 @@ impl<'a> Feeder<'a> {
             Field::FirstUpdate => record.first_update = x != 0.0,
             _ => return,
         }
-        // a step alone is no sequence
+        // a step alone is not a sequence
         record.any |= !matches!(field, Field::Step | Field::FirstUpdate);
     }
 
@@ -203,7 +203,7 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// Begins a list inside the record: what was read so far holds for each of its entries.
+    /// Starts a list inside the record: the fields read so far apply to each of its entries.
     pub(crate) fn enter(&mut self) {
         let outer = self.inherited.last().cloned().unwrap_or_default();
         let record = std::mem::take(&mut self.record);
@@ -220,19 +220,19 @@ impl<'a> Feeder<'a> {
         self.record = Record::default();
     }
 
-    /// Forgets what was read of the record.
+    /// Discards the record read so far.
     pub(crate) fn abandon(&mut self) {
         self.record = Record::default();
         self.batch.forget_open();
     }
 
-    /// Stops a parser; why is told by [`Self::refused`] when it has unwound.
+    /// Stops a parser; [`Self::refused`] returns the reason once it has unwound.
     pub(crate) fn refuse<E: serde::de::Error>(&mut self, fault: Fault) -> E {
         self.refused = Some(Refused { fault, of_record: false });
         E::custom("refused")
     }
 
-    /// Why a parser was stopped; nothing if it stopped by itself.
+    /// Why a parser was stopped; `None` if it stopped by itself.
     pub(crate) fn refused(&mut self) -> Option<Refused> {
         self.refused.take()
     }
@@ -264,7 +264,7 @@ impl<'a> Feeder<'a> {
         }
         self.count(lengths.len(), tokens)?;
         for column in Column::ALL {
-            // a list says more than a number
+            // a list takes precedence over a single number
             let constant = record.constants[column as usize].filter(|_| tokens > 0 && !touched[column as usize]);
             if let Some(constant) = constant {
                 touched[column as usize] = true;
@@ -313,7 +313,7 @@ impl<'a> Feeder<'a> {
         Ok(())
     }
 
-    /// Says what the sequences of a record and their tokens are called.
+    /// Adds the labels of the sequences of a record and of their tokens.
     fn label(&mut self, record: &Record, lengths: &[usize], prompt: &str) {
         for (index, length) in lengths.iter().enumerate() {
             let fits = |lists: &'_ [Vec<String>]| lists.get(index).filter(|list| list.len() == *length).cloned();
@@ -325,7 +325,7 @@ impl<'a> Feeder<'a> {
         }
     }
 
-    /// Hands the batch on where a new step begins or it is full.
+    /// Passes the batch on if a new step begins or it is full.
     fn cut(&mut self, new: usize, step: Option<u64>) -> Result<(), Fault> {
         let before = self.batch.rows.len() - new;
         let previous = before.checked_sub(1).map(|index| self.batch.rows[index].step);
@@ -345,7 +345,7 @@ impl<'a> Feeder<'a> {
         Ok(())
     }
 
-    /// After the last record.
+    /// Called after the last record.
     pub(crate) fn finish(&mut self) -> Result<(), Fault> {
         if self.batch.rows.is_empty() {
             return Ok(());
@@ -393,7 +393,7 @@ fn told(lengths: &[usize]) -> String {
     format!("{} × [{}{more}]", lengths.len(), first.join(", "))
 }
 
-/// Without its sequences, but with its memory.
+/// Cleared, with its memory kept.
 fn emptied(mut batch: Rollouts) -> Rollouts {
     batch.keep_last(0);
     batch
@@ -403,7 +403,7 @@ fn beginning(text: &str) -> String {
     text.chars().take(PROMPT).collect()
 }
 
-/// Two prompts in 2³² that differ may count as one.
+/// A 32-bit hash: two different prompts collide with probability 2⁻³².
 fn hash(text: &str) -> u64 {
     // FNV-1a
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

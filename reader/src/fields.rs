@@ -1,4 +1,4 @@
-//! The names under which files keep what a rollout is made of.
+//! The field names of rollout files.
 
 pub use tokenwise_lint::Column;
 pub(crate) use tokenwise_lint::COLUMNS;
@@ -10,7 +10,7 @@ pub enum Field {
     Column(Column),
     /// Which tokens take part.
     Mask,
-    /// One number a sequence.
+    /// One number per sequence.
     Score,
     /// Training step.
     Step,
@@ -26,15 +26,15 @@ pub enum Field {
     Length,
     /// Tokens of the prompt.
     PromptLength,
-    /// Which sequence a row of a table with one token a row belongs to.
+    /// The sequence that a row belongs to, in a table with one token per row.
     Sequence,
     /// An object whose fields belong to the one around it.
     Inside,
     /// A list of objects that inherit the fields read before it.
     List,
-    /// What a token reads like.
+    /// The text of a token.
     Text,
-    /// Its number in the vocabulary.
+    /// Its id in the vocabulary.
     Id,
 }
 
@@ -83,7 +83,7 @@ const NAMES: [(Field, &[&str]); 24] = [
     (Field::List, &["entries", "prompts", "responses", "rollouts", "samples", "sequences", "records", "data"]),
 ];
 
-/// What only [`Options::labels`](crate::Options::labels) asks for.
+/// Fields that are read only with [`Options::labels`](crate::Options::labels).
 const LABELS: [(Field, &[&str]); 2] = [
     (Field::Text, &["strings", "response_tokens", "token_strings", "token_texts", "token", "token_text"]),
     (Field::Id, &["ids", "token_ids", "response_ids", "completion_ids"]),
@@ -115,7 +115,7 @@ impl Names {
         Ok(Self { given: given.iter().map(parse).collect::<Result<_, String>>()? })
     }
 
-    /// What a name stands for; a field given by another name is not also looked for under its usual ones.
+    /// The field with this name; a field that was given another name is no longer found under its usual ones.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<Field> {
         if let Some((_, field)) = self.given.iter().find(|(given, _)| given == name) {

@@ -15,16 +15,16 @@ use crate::{
 
 const BUFFER: usize = 1 << 20;
 
-/// A line that long is no line of a text file.
+/// Maximum length of a line; a longer one is not from a text file.
 const LONGEST: usize = 1 << 30;
 
-/// How deep serde_json goes.
+/// The recursion limit of serde_json.
 const DEEPEST: u64 = 128;
 
-/// Bytes before a fault in a document that are looked at to describe it.
+/// Bytes before a fault in a document that are used to describe it.
 const WINDOW: usize = 1 << 16;
 
-/// One object a line.
+/// One object per line.
 pub(crate) fn lines<S: Source>(source: &S, feeder: &mut Feeder<'_>) -> Result<(), Error> {
     let mut file = text(source)?;
     let mut line = Vec::new();
@@ -79,7 +79,7 @@ fn object(line: &[u8], feeder: &mut Feeder<'_>) -> Result<(), Fault> {
     })
 }
 
-/// Whether Python's `NaN` or `Infinity` may stand in it: no other word of JSON has these letters outside texts.
+/// Whether it may contain Python's `NaN` or `Infinity`: outside of strings, JSON has these letters nowhere else.
 fn bare_words(line: &[u8]) -> bool {
     [&b"NaN"[..], b"Infinity"].iter().any(|word| memchr::memmem::find(line, word).is_some())
 }
@@ -101,7 +101,7 @@ pub(crate) fn documents<S: Source>(source: &S, feeder: &mut Feeder<'_>) -> Resul
     }
 }
 
-/// What a parser stopped at. The file is read again up to there: a stream is gone when the fault is known.
+/// Where a parser stopped. The file is read again up to there, because the stream has already been consumed.
 fn located<S: Source>(source: &S, feeder: &mut Feeder<'_>, error: &serde_json::Error) -> Error {
     if error.is_io() {
         return Fault::Io { reason: error.to_string() }.into();
@@ -146,7 +146,7 @@ fn surroundings<S: Source>(source: &S, line: usize, column: usize) -> io::Result
     Ok((read + 1, before, Vec::new()))
 }
 
-/// What serde_json, which tells it in words only, stopped at; `before` and `after` are the text around that place.
+/// Why serde_json stopped, parsed from its message; `before` and `after` are the text around that position.
 fn syntax(error: &serde_json::Error, before: &[u8], after: &[u8]) -> Fault {
     if error.is_eof() {
         return Fault::Ends {};
@@ -183,7 +183,7 @@ fn syntax(error: &serde_json::Error, before: &[u8], after: &[u8]) -> Fault {
     }
 }
 
-/// Which byte of a line is no text; only the last ones may be known.
+/// Which byte of a line is not UTF-8; only the end of the line may be available.
 fn first_bad(line: &[u8]) -> u64 {
     // a window may begin inside a character
     let start = line.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
@@ -191,7 +191,7 @@ fn first_bad(line: &[u8]) -> u64 {
     (start + good) as u64 + 1
 }
 
-/// Puts quotes around the bare words `NaN`, `Infinity`, `-Infinity`, which Python writes and JSON does not know.
+/// Puts quotes around the bare words `NaN`, `Infinity`, `-Infinity`, which Python writes and JSON does not have.
 #[derive(Default)]
 struct Quoter {
     inside_text: bool,
@@ -207,7 +207,7 @@ impl Quoter {
             (self.inside_text, self.escaped) = (byte != b'"' || self.escaped, byte == b'\\' && !self.escaped);
             return;
         }
-        // words and numbers wait until they end
+        // words and numbers are handled when they end
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.') {
             self.word.push(byte);
             return;
@@ -229,7 +229,7 @@ impl Quoter {
     }
 }
 
-/// A file with quotes where they are missing.
+/// A reader that adds the missing quotes.
 struct Quoted<R> {
     inner: R,
     quoter: Quoter,

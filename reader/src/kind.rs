@@ -5,27 +5,27 @@ use crate::{fault::Fault, fields::Names, tensors};
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
     /// JSON documents of any depth.
     Json,
-    /// A table, one sequence or one token a row.
+    /// A table with one sequence or one token per row.
     Csv,
-    /// Parquet, one sequence a row.
+    /// Parquet, one sequence per row.
     Parquet,
     /// safetensors, padded or packed.
     Tensors,
 }
 
 impl Kind {
-    /// How many bytes of a file tell its kind.
+    /// Number of leading bytes that are examined.
     pub const START: u64 = 1 << 16;
 
-    /// By the ending of its name; without a known one, by its first bytes.
+    /// By the file name extension; if that is unknown, by the first bytes.
     ///
     /// # Errors
     ///
-    /// If the file is empty or neither is known.
+    /// If the file is empty or its format is unknown.
     pub fn of(name: &str, start: &[u8], names: &Names) -> Result<Self, Fault> {
         let start = &start[..start.len().min(Self::START as usize)];
         let text = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start).trim_ascii_start();
@@ -47,7 +47,7 @@ impl Kind {
         })
     }
 
-    /// Its usual ending.
+    /// Its usual file name extension.
     #[must_use]
     pub const fn ending(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// What some editors write before UTF-8 text.
+/// The byte order mark that some editors write before UTF-8 text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Whether the first line names a field.

@@ -1,9 +1,9 @@
-//! Rollout files of five kinds, read a batch at a time straight into columns. What they may look like:
+//! Rollout files in five formats, read batch by batch into columns. The formats are described in
 //! `docs/rollout-files.md`.
 //!
-//! A file is a [`Source`] (bytes in memory are one), its [`Kind`] is told by its name and its first bytes, and [`read`]
-//! hands its batches to a function. JSON Lines, CSV and safetensors need the memory of one batch, JSON that of one
-//! batch and one record, Parquet that of one row group.
+//! A file is a [`Source`] (bytes in memory are one), its [`Kind`] is determined from its name and first bytes, and
+//! [`read`] hands its batches to a function. JSON Lines, CSV and safetensors need the memory of one batch, JSON that of
+//! one batch and one record, Parquet that of one row group.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -53,11 +53,11 @@ pub struct Options {
     pub names: Names,
     /// Without steps in the file: where a batch is cut.
     pub batch_tokens: u64,
-    /// Whether it is wanted what tokens read like, and what prompts and groups are called.
+    /// Whether to collect the texts of tokens and the names of prompts and groups.
     pub labels: bool,
-    /// A file with more tokens is refused.
+    /// A file with more tokens is rejected.
     pub most_tokens: u64,
-    /// A file with more sequences is refused.
+    /// A file with more sequences is rejected.
     pub most_sequences: u64,
 }
 
@@ -79,20 +79,20 @@ impl Options {
     }
 }
 
-/// What there is to say of a file that was read.
+/// Summary of a file that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// How many sequences it has.
     pub sequences: u64,
-    /// Names of numbers that no field has; collected with [`Options::labels`].
+    /// Names with numbers that match no field; collected with [`Options::labels`].
     pub passed_over: Vec<String>,
 }
 
-/// Hands the batches of a file to `sink`, in order, until it breaks. A batch is the sequences of one step.
+/// Passes the batches of a file to `sink`, in order, until it breaks. A batch is the sequences of one step.
 ///
 /// # Errors
 ///
-/// What is wrong with the file, and where; [`Fault::Stopped`] if the sink broke off.
+/// What is wrong with the file, and where; [`Fault::Stopped`] if the sink stopped the reading.
 pub fn read<S: Source>(source: &S, kind: Kind, options: &Options, sink: Sink<'_>) -> Result<Summary, Error> {
     let mut feeder = Feeder::new(options, sink);
     match kind {

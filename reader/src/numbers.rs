@@ -1,4 +1,4 @@
-//! Lists of numbers, read straight into a column: one list a sequence, or a list of lists for several.
+//! Lists of numbers, read directly into a column: one list per sequence, or a list of lists for several.
 
 use std::fmt;
 
@@ -92,7 +92,7 @@ fn not_a_number<E: Error>(feeder: &mut Feeder<'_>, column: Column, found: &str) 
     feeder.refuse(Fault::NotANumber { field: column.name().into(), found: excerpt(found) })
 }
 
-/// One number, or a row of them: then its length is returned.
+/// One number, or a row of them, whose length is returned.
 struct Entry<'f, 'a> {
     feeder: &'f mut Feeder<'a>,
     column: Column,
@@ -302,7 +302,7 @@ impl<'de> Visitor<'de> for Keep<'_, '_> {
     }
 }
 
-/// The numbers JSON has no words for, as other programs write them.
+/// Numbers that JSON cannot represent, as other programs write them.
 pub(crate) fn from_text(text: &str) -> Option<f64> {
     match text {
         "NaN" | "nan" | "null" | "None" => Some(f64::NAN),

@@ -1,4 +1,4 @@
-//! A record as a JSON object: its numbers go straight into the columns.
+//! A record as a JSON object: its numbers go directly into the columns.
 
 use std::fmt;
 
@@ -102,7 +102,7 @@ fn no_object<E: Error>(feeder: &mut Feeder<'_>, found: impl fmt::Display) -> E {
 
 enum Key {
     Known(Field),
-    /// With its name, if that is wanted.
+    /// With its name, if requested.
     Unknown(Option<String>),
 }
 
@@ -131,7 +131,7 @@ impl Visitor<'_> for KeySeed<'_, '_> {
     }
 }
 
-/// Passes over a value; whether it is a number.
+/// Skips a value; returns whether it is a number.
 struct IsNumber;
 
 impl<'de> DeserializeSeed<'de> for IsNumber {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for IsNumber {
     }
 }
 
-/// The value of a field that holds more fields, or records; anything else is passed over (token ids, texts).
+/// The value of a field that contains more fields, or records; anything else is skipped (token ids, texts).
 struct InsideSeed<'f, 'a> {
     feeder: &'f mut Feeder<'a>,
     list: bool,
@@ -198,7 +198,7 @@ impl<'de> DeserializeSeed<'de> for InsideSeed<'_, '_> {
     }
 }
 
-/// Passes over values of these types.
+/// Skips values of these types.
 macro_rules! pass_over {
     ($($method:ident($type:ty)),* $(,)?) => {$(
         fn $method<E>(self, _: $type) -> Result<(), E> {
@@ -283,7 +283,7 @@ impl<'de> Visitor<'de> for EntrySeed<'_, '_, '_> {
     }
 }
 
-/// A field with one entry a sequence.
+/// A field with one entry per sequence.
 struct ScalarSeed<'f, 'a> {
     feeder: &'f mut Feeder<'a>,
     field: Field,
@@ -298,7 +298,7 @@ impl<'de> DeserializeSeed<'de> for ScalarSeed<'_, '_> {
     }
 }
 
-/// Takes the value of a field with one entry a sequence.
+/// Reads the value of a field with one entry per sequence.
 pub(crate) fn scalar(feeder: &mut Feeder<'_>, field: Field, value: &Value) -> Result<(), Fault> {
     let wrong = || Fault::NotANumber { field: field.name().into(), found: excerpt(&value.to_string()) };
     match (field, value) {

@@ -1,4 +1,4 @@
-//! Parquet: one sequence a row, with list columns.
+//! Parquet: one sequence per row, with list columns.
 
 use std::{
     io::{self, BufReader, Read},
@@ -55,7 +55,7 @@ pub(crate) fn read<S: Source>(source: &S, feeder: &mut Feeder<'_>) -> Result<(),
     Ok(())
 }
 
-/// Whether a column is read at all; the others are not even decompressed.
+/// Whether a column is read; the others are not decompressed.
 fn is_wanted(name: &str, feeder: &Feeder<'_>) -> bool {
     feeder.find(name).is_some_and(|field| !matches!(field, Field::List | Field::Sequence))
 }
@@ -72,7 +72,7 @@ fn is_number(column: &Arc<Type>) -> bool {
         }
 }
 
-/// Refuses a codec that was not built in, before it is met in the middle of the file.
+/// Rejects a codec that is not built in, before reading starts.
 fn check_codecs(metadata: &ParquetMetaData, feeder: &Feeder<'_>) -> Result<(), Fault> {
     for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
         let path = column.column_path();
@@ -136,7 +136,7 @@ fn take(field: Field, cell: &Cell, feeder: &mut Feeder<'_>) -> Result<(), Fault>
     Ok(())
 }
 
-/// What a token reads like.
+/// The text of a token.
 fn text(cell: &Cell) -> String {
     match cell {
         Cell::Str(text) => text.clone(),
@@ -184,7 +184,7 @@ impl<S: Source> ChunkReader for Chunks<S> {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        // a length that a broken file claims is not allocated before so many bytes were read
+        // a broken file may claim any length: memory is allocated only for bytes that were read
         let mut bytes = Vec::new();
         self.source.open(start)?.take(length as u64).read_to_end(&mut bytes)?;
         if bytes.len() != length {

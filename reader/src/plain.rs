@@ -1,13 +1,13 @@
-//! The usual line of a JSON Lines file, quickly: an object whose lists are plain numbers. Whatever is not, right or
-//! wrong, is left to the general reader, which also knows the words for what is wrong.
+//! Fast path for the usual line of a JSON Lines file: an object whose lists are plain numbers. Everything else, valid
+//! or not, is left to the general reader, which also reports errors.
 
 use serde::de::IgnoredAny;
 use serde_json::{value::RawValue, Value};
 
 use crate::{feeder::Feeder, fields::Field, object::scalar, texts};
 
-/// Reads a line into the record being built; `false` if it must be read by the general reader, the record then is as
-/// before.
+/// Reads a line into the record being built; `false` if the general reader must read it, and the record is then
+/// unchanged.
 pub(crate) fn record(line: &[u8], feeder: &mut Feeder<'_>) -> bool {
     let done = Cursor { line, at: 0 }.object(feeder).is_some();
     if !done {
@@ -105,7 +105,7 @@ impl<'l> Cursor<'l> {
         Some(value)
     }
 
-    /// Entries between brackets; gives their number.
+    /// Entries between brackets; returns their number.
     fn list<T>(&mut self, entry: impl Fn(&mut Self) -> Option<T>, out: &mut Vec<T>) -> Option<usize> {
         let before = out.len();
         self.at += 1;
@@ -165,7 +165,7 @@ impl<'l> Cursor<'l> {
         let scientific = matches!(bytes.get(at), Some(b'e' | b'E'));
         if !scientific && digits <= 19 && mantissa <= 1 << 53 && fraction < POWERS.len() {
             self.at += at;
-            // both are exact, so that the quotient is rounded once
+            // both are exact, so the quotient is rounded once
             let x = mantissa as f64 / POWERS[fraction];
             return Some(if first == 1 { -x } else { x });
         }

@@ -11,14 +11,14 @@ pub trait Source: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// If it cannot be asked.
+    /// If the length cannot be determined.
     fn size(&self) -> io::Result<u64>;
 
     /// Its bytes from `offset` on, unbuffered.
     ///
     /// # Errors
     ///
-    /// If it cannot be opened, or not there.
+    /// If it cannot be opened or has no such offset.
     fn open(&self, offset: u64) -> io::Result<Box<dyn Read>>;
 }
 

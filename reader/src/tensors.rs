@@ -84,7 +84,7 @@ pub(crate) fn read<S: Source>(source: &S, feeder: &mut Feeder<'_>) -> Result<(),
     Ok(())
 }
 
-/// Whether a file without an ending may be one: the length of a header, then the header.
+/// Whether a file without an extension may be safetensors: the length of a header, then the header.
 pub(crate) fn begins(start: &[u8]) -> bool {
     let Some((length, header)) = start.split_first_chunk() else { return false };
     u64::from_le_bytes(*length) <= LONGEST_HEADER && header.first() == Some(&b'{')

@@ -1,5 +1,5 @@
-//! What tokens read like: lists of texts or ids, one a sequence, or a list of such lists. Taken as raw JSON, because a
-//! text may be half of a character, which is no `str`.
+//! The texts of tokens: lists of texts or ids, one per sequence, or a list of such lists. Read as raw JSON, because a
+//! token may be a part of a UTF-8 character, which is not a valid `str`.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::{feeder::Feeder, fields::Field};
 
-/// The value of a field that says what tokens read like; anything but a list is passed over.
+/// The value of a field with the texts of tokens; anything but a list is skipped.
 pub(crate) struct TextsSeed<'f, 'a> {
     pub(crate) feeder: &'f mut Feeder<'a>,
     pub(crate) field: Field,
@@ -66,7 +66,7 @@ pub(crate) fn add(feeder: &mut Feeder<'_>, field: Field, entries: &[Box<RawValue
     }
 }
 
-/// A text without its escapes, a number with a sign before it, nothing for anything else.
+/// A text with its escapes resolved, a number with a prefix, an empty text for anything else.
 fn text(raw: &str) -> String {
     match raw.as_bytes().first() {
         Some(b'"') => serde_json::Deserializer::from_str(raw).deserialize_bytes(Lossy).unwrap_or_default(),
@@ -75,7 +75,7 @@ fn text(raw: &str) -> String {
     }
 }
 
-/// Bytes that need not be text: half of a character is replaced.
+/// Bytes that may not be UTF-8: incomplete characters are replaced.
 struct Lossy;
 
 impl Visitor<'_> for Lossy {
@@ -98,7 +98,7 @@ mod tests {
     fn texts_are_taken_whatever_they_hold() {
         assert_eq!(text(r#""a\n\"b\"""#), "a\n\"b\"");
         assert_eq!(text(r#""\ud83d\ude00""#), "😀");
-        // half a character
+        // an incomplete character
         assert!(text(r#""x\ud800""#).starts_with('x'));
         assert_eq!(text("42"), "#42");
         assert_eq!(text("null"), "");

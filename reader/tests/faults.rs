@@ -1,4 +1,4 @@
-//! What is said of broken files: a code, its values, and the place.
+//! The errors of broken files: code, values and position.
 #![allow(missing_docs, reason = "a program of its own")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 

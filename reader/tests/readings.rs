@@ -1,4 +1,4 @@
-//! What files are read as: one table, by the page too (`www/tests/data-reader.test.js`).
+//! How files are read; the page is tested against the same table (`www/tests/data-reader.test.js`).
 
 #![allow(missing_docs, reason = "a program of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]

@@ -58,9 +58,9 @@ def entries() -> list[dict[str, Any]]:
         "mask": [1] * 5,
         "inputs": {"x": floats(RAW)},
     }
-    slip = "σ was rounded to 0.13 before dividing; it is 0.135647 with ddof 0 and 0.151658 with ddof 1"
-    slip_zh = "除法之前把 σ 舍入成了 0.13；ddof 0 时应为 0.135647，ddof 1 时应为 0.151658"
-    shown = "illustrative numbers, not the result of the document's own formula on its own inputs"
+    reason = "σ was rounded to 0.13 before dividing; it is 0.135647 with ddof 0 and 0.151658 with ddof 1"
+    reason_zh = "除法之前把 σ 舍入成了 0.13；ddof 0 时应为 0.135647，ddof 1 时应为 0.151658"
+    shown = "illustrative numbers, not the result of the example's formula on its inputs"
     shown_zh = "只是示意数字，并非用文中公式和文中输入算出的结果"
     return [
         _gae_entry("terminal-credit", REWARDS_3, VALUES, LAM)
@@ -89,10 +89,10 @@ def entries() -> list[dict[str, Any]]:
         ),
         whiten
         | {"params": {"shift_mean": True}, "profile": "openrlhf-0.11"}
-        | _said("out", [-0.08, 1.46, 0.69, -1.62, -0.46], ddof0["out"], slip, slip_zh),
+        | _said("out", [-0.08, 1.46, 0.69, -1.62, -0.46], ddof0["out"], reason, reason_zh),
         whiten
         | {"example": "whiten-verl", "params": {"shift_mean": True}, "profile": "verl-0.9.1"}
-        | _said("out", [-0.08, 1.46, 0.69, -1.62, -0.46], ddof1["out"], slip, slip_zh),
+        | _said("out", [-0.08, 1.46, 0.69, -1.62, -0.46], ddof1["out"], reason, reason_zh),
         _gae_entry("you-know-one-plus-one", REWARDS_OWN, CRITIC, LAM)
         | _said("advantages", floats(exact("0.13 0.10 0.08 0.05 0.03 0.05")), floats(own), shown, shown_zh),
         _gae_entry("you-know-one-plus-one", REWARDS_OWN, CRITIC, LAM)

@@ -1,4 +1,4 @@
-//! What the formulas of tokenwise are held to: textbook versions, random batches, poison, tolerances.
+//! What the formulas of tokenwise are tested with: golden cases, random batches, poison, tolerances.
 
 pub mod generate;
 pub mod golden;

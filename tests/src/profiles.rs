@@ -11,10 +11,10 @@ use tokenwise::{
 pub fn page() -> String {
     let mut page = String::from(
         "# Where the frameworks differ\n\n\
-         Written by `cargo run -p tokenwise-tests --bin profiles`; a test holds it to the code. Each row is one convention: a field of\n\
-         `tokenwise::profile::Conventions`, the value each profile gives it, and the configs that follow it (methods of `Profile`).\n\
-         `default` is what the configs' own `Default` holds. `tokenwise::profile::compare` runs a batch under two profiles and names\n\
-         the conventions that make its results differ.\n\n",
+         Written by `cargo run -p tokenwise-tests --bin profiles`; a test compares it with the code. Each row is one\n\
+         convention: a field of `tokenwise::profile::Conventions`, the value each profile gives it, and the configs that follow\n\
+         it (methods of `Profile`). `default` is the value of the configs' own `Default`. `tokenwise::profile::compare` runs a\n\
+         batch under two profiles and names the conventions that make its results differ.\n\n",
     );
     let mut profiles: Vec<Conventions> = Profile::ALL.into_iter().map(Profile::conventions).collect();
     profiles.push(Conventions::default());

@@ -1,4 +1,4 @@
-//! How far a result is from the textbook's; what a formula may be off is in its case.
+//! The error of a result with respect to the textbook version; the limit of a formula is in its case.
 //!
 //! Errors are counted in units of `ε · max(1, |want|)`, ε the spacing of the type at 1: the random inputs are of order
 //! 1, and where a sum cancels, its error is that of its terms, not of the small result. 0 means equal.

@@ -12,8 +12,8 @@ use crate::{
     naive::baselines as naive,
 };
 
-/// Tokens of a sequence share their number, so that batches may well be constant: ε must not let that be divided by nothing,
-/// and a divisor of verl's, which is another one in single precision, would be all that is left.
+/// All tokens of a sequence have the same number, so batches are often constant: ε must not be 0, and verl's divisor,
+/// which differs in single precision, would dominate the result.
 fn whiten_config(random: &mut Random) -> WhitenConfig {
     WhitenConfig { epsilon: 1e-2, divisor: Divisor::Count, ..Whiten::config(random) }
 }
@@ -182,7 +182,7 @@ impl Case for MinillmAdvantage {
         MinillmConfig {
             gamma: discount(random),
             from: random.pick(&[DiscountFrom::Token, DiscountFrom::Start]),
-            // TRL's depends on the padding: tested apart
+            // TRL's depends on the padding and has its own test
             length: random.pick(&[LengthNormalization::Off, LengthNormalization::Kept]),
             across: random.pick(&ACROSS),
         }

@@ -1,4 +1,4 @@
-//! What a formula has to say about itself so that the properties of all formulas can be tested by one driver.
+//! The description of a formula from which one driver tests the properties of all formulas.
 
 use std::fmt::Debug;
 
@@ -19,8 +19,8 @@ use crate::{
 pub(crate) trait Case {
     /// The function in the core.
     const NAME: &'static str;
-    /// How far it may be from the textbook, `[f64, f32]`: in units of `ε · max(1, |want|)`, see `tolerance.rs`. Where the
-    /// second is far below 1, the result is an `f64` whatever the type of the call.
+    /// How far it may be from the textbook, `[f64, f32]`: in units of `ε · max(1, |want|)`, see `tolerance.rs`. Where
+    /// the second is far below 1, the result is an `f64` whatever the type of the call.
     const UNITS: [f64; 2];
     /// What its config and its mask may be.
     const DOMAINS: &'static [Row] = &[any()];
@@ -191,7 +191,7 @@ macro_rules! by_name {
 }
 pub(crate) use by_name;
 
-/// An output not yet written: whatever is left of it would show.
+/// Fills an output before a call, so that entries that are not written show.
 pub(crate) fn unwritten<R: Number>(len: usize) -> Vec<R> {
     vec![R::nan(); len]
 }

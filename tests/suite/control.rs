@@ -1,4 +1,5 @@
-//! Stage 7: the controllers are what their formulas say, keep their promises, and go on from a saved state with the same bits.
+//! Stage 7: the controllers follow their formulas, keep their invariants, and continue from a saved state with the same
+//! bits.
 
 mod dual_game;
 mod replay;
@@ -45,7 +46,7 @@ pub(crate) fn entropy_budget(random: &mut Random) -> EntropyBudgetConfig {
 pub(crate) fn observation(random: &mut Random, step: u64) -> BudgetObservation {
     BudgetObservation {
         step,
-        // now and then entropy is gone
+        // sometimes without entropy
         wh_sum: random.between(0.0, 5.0) * random.pick(&[1.0, 1.0, 1.0, 1e-4]),
         token_count: random.below(200) as u64 + 1,
         reward_std: random.between(0.0, 0.6),
@@ -119,7 +120,7 @@ fn schedules_are_their_formulas() {
     let mut decay = EntropyBudget::new(&given(BudgetSchedule::Exponential { alpha: 2.0, total_steps: 4 })).unwrap();
     for step in 0..6 {
         let got = decay.update(&seen(step, 1.0, 0.0, 0.0)).unwrap().budget.unwrap();
-        assert!((got - 2.0 * (-2.0 * step as f64 / 4.0).exp()).abs() < 1e-15, "step {step}");
+        approx::assert_abs_diff_eq!(got, 2.0 * (-2.0 * step as f64 / 4.0).exp(), epsilon = 1e-15);
     }
 
     let plateau = BudgetSchedule::Plateau { decay: 0.5, min_delta: 0.1, patience: 2, kappa: 0.5, budget_min: 0.75 };

@@ -1,4 +1,4 @@
-//! No formula is without its parts: each test names the formula and what it lacks.
+//! Every formula has all its parts: each test names the formula and the missing part.
 //!
 //! Formulas are the entries of the catalogue and the few functions that cannot have one.
 
@@ -14,10 +14,10 @@ use crate::case::cases;
 /// All but `control`, which exports state machines and no function.
 const STAGES: [&str; 8] = ["policy", "divergence", "reward", "advantage", "rollout", "weight", "loss", "metric"];
 
-/// Functions that say how long a scratch slice has to be, and compute nothing else, end so.
+/// Suffix of the functions that return the length of a scratch slice.
 const SIZE: &str = "_scratch_len";
 
-/// Formulas into their own input, held to the bits of the one that is listed.
+/// In-place variants, compared with the bits of the formula that is listed.
 const IN_PLACE: [&str; 1] = ["whiten_in_place"];
 
 /// Functions without an entry, with their stage: they keep a state or read text.
@@ -30,7 +30,7 @@ const TYPES: [&str; 3] = ["analysis_sums", "moments", "co_moments"];
 /// An entry whose function is not in the module of its stage.
 const LAYOUT: &str = "shift";
 
-/// Formulas that no golden case calls, because.
+/// Formulas without a golden case, and the reason.
 const NO_GOLDEN: &[(&str, &str)] = &[
     ("log_probs_and_entropy", "its outputs are those of token_log_probs and entropy, which have cases"),
     ("missing_eos_penalty", "TRL subtracts it inside a training step, of online DPO; held to the textbook"),
@@ -107,7 +107,7 @@ fn exported(stage: &str) -> Vec<String> {
     names
 }
 
-/// Panics with all that is missing, not only the first.
+/// Panics with everything that is missing, not only the first.
 fn assert_nothing_missing(missing: Vec<String>) {
     assert!(missing.is_empty(), "missing:\n  {}", missing.join("\n  "));
 }

@@ -1,4 +1,4 @@
-//! Stage 5, continued: losses that draw a student to a teacher.
+//! Stage 5, continued: distillation losses.
 
 mod rows;
 mod tokens;
@@ -15,7 +15,8 @@ pub(crate) fn entries_a_token<R: Number>(flat: &Flat<R>) -> usize {
     flat.vocab.min(MOST)
 }
 
-/// Log-probabilities of some entries, which add up to less than 1. They lie on a grid, so that both types hold them exactly.
+/// Log-probabilities of some entries, which add up to less than 1. They lie on a grid, so that both types hold them
+/// exactly.
 pub(crate) fn entries<R: Number>(flat: &Flat<R>, column: Column) -> Vec<R> {
     let k = entries_a_token(flat);
     let mut out = Vec::new();
@@ -27,7 +28,7 @@ pub(crate) fn entries<R: Number>(flat: &Flat<R>, column: Column) -> Vec<R> {
     out
 }
 
-/// `k` ids for each token; those of dropped slots are whatever they are.
+/// `k` ids for each token; those of dropped slots are arbitrary.
 pub(crate) fn ids<R: Number>(flat: &Flat<R>, step: u32) -> Vec<u32> {
     let (k, vocab) = (entries_a_token(flat) as u32, flat.vocab as u32);
     let of = |(&id, &keep): (&u32, &bool)| {

@@ -1,4 +1,4 @@
-//! Stage 5: the dual game, its token weights, and what they are made of.
+//! Stage 5: the dual game, its token weights and their parts.
 
 use tokenwise::{loss::*, weight::*, Result};
 use tokenwise_catalogue::Array;

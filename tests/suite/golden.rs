@@ -21,7 +21,7 @@ fn every_case_passes() {
     assert!(page.ends_with(&report.coverage()), "{hint}");
 }
 
-/// What the runner says of one case that differs in `change` from a right one.
+/// The runner's result for a case that differs from a valid one by `change`.
 fn verdict(name: &str, change: &str) -> String {
     let case = r#"{"op": "masked_mean", "rows": 1, "cols": 2, "mask": [1, 1], "inputs": {"x": [1, 3]}, "expect": {"value": 2}}"#;
     let (from, to) = change.split_once(" => ").unwrap();
@@ -57,7 +57,7 @@ fn what_is_not_known_or_not_right_fails_and_is_named() {
     }
 }
 
-/// A stranger's spelling of what the library calls otherwise.
+/// Names of other frameworks.
 #[test]
 fn a_value_may_be_written_in_more_than_one_way() {
     let cases = r#"{"format": "tokenwise-golden/1", "source": {"any": "thing"}, "cases": [

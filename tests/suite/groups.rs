@@ -16,7 +16,7 @@ pub(crate) fn moments(groups: &Groups<'_>) -> Vec<Moments> {
     vec![Moments::default(); groups.count()]
 }
 
-/// GRPO divided by the deviation of the batch, which needs all of it.
+/// GRPO divided by the deviation of the whole batch.
 pub(crate) struct GroupRelativeOverBatch;
 impl Case for GroupRelativeOverBatch {
     const NAME: &'static str = "group_relative";
@@ -72,7 +72,7 @@ impl Case for BestOfGroup {
     }
 }
 
-/// Its scores are divided by the deviation of all.
+/// Its scores are divided by the deviation of all scores.
 pub(crate) struct BestOfGroupOverBatch;
 impl Case for BestOfGroupOverBatch {
     const NAME: &'static str = "best_of_group";
@@ -106,7 +106,7 @@ impl Case for LengthWeightedBaseline {
     }
 }
 
-/// Half of the scores are 0, none is below.
+/// Half of the scores are 0, none is negative.
 fn successes<R: Number>(flat: &Flat<R>) -> Vec<R> {
     // written so that NaN stays
     flat.outcomes.iter().map(|&score| if score < R::zero() { R::zero() } else { score }).collect()

@@ -11,7 +11,8 @@ use crate::case::{unwritten, Case, Outcome};
 
 pub(crate) struct Shift;
 
-/// The logits of each response as the rows before the last position of a longer sequence; everything else is not defined.
+/// The logits of each response as the rows before the last position of a longer sequence; everything else is not
+/// defined.
 fn raw<R: Number>(flat: &Flat<R>, prompt: usize) -> (Vec<u32>, Vec<Range<usize>>, Vec<R>) {
     let (mut offsets, mut rows, mut raw) = (vec![0], Vec::new(), Vec::new());
     let logits = flat.column(Column::Logits);

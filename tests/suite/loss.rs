@@ -73,7 +73,7 @@ pub(crate) fn policy_input<R: Number>(flat: &Flat<R>) -> PolicyLossInput<'_, R> 
     }
 }
 
-/// The same with rollout weights, if so chosen.
+/// The same with rollout weights, if chosen.
 pub(crate) fn weighed_input<R: Number>(flat: &Flat<R>, weighed: bool) -> PolicyLossInput<'_, R> {
     PolicyLossInput { weights: weighed.then(|| flat.column(Column::Weights)), ..policy_input(flat) }
 }
@@ -136,7 +136,7 @@ pub(crate) fn call_loss<R: Number>(
     })
 }
 
-/// What a loss returns, as numbers.
+/// The numbers that a loss returns.
 pub(crate) trait Numbers {
     fn numbers(self) -> Vec<f64>;
 }
@@ -159,8 +159,8 @@ impl Numbers for VespoLoss {
     }
 }
 
-/// The cases of policy losses whose config has an aggregation: how far they may be off, their domains, a random config and
-/// the textbook.
+/// The cases of policy losses whose config has an aggregation: how far they may be off, their domains, a random config
+/// and the textbook.
 macro_rules! losses {
     ($($case:ident: $name:ident $units:expr, $domains:expr, $config:ident, $random:expr, $textbook:expr;)*) => {$(
         pub(crate) struct $case;

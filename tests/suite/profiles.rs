@@ -1,4 +1,4 @@
-//! The page about profiles is what the profiles say.
+//! docs/profiles.md matches the profiles.
 
 use tokenwise_tests::profiles::page;
 

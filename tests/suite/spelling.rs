@@ -161,7 +161,7 @@ fn none_is_forgotten() {
     }
 }
 
-/// What a config borrows is not in the text, and the kernel says so if nobody fills it in.
+/// Borrowed slices of a config are not in the text, and the kernel reports an error if they are not filled in.
 #[test]
 fn what_is_borrowed_is_filled_in_by_the_caller() {
     let config: PpoConfig<'static> = read(&json!({ "aggregate": { "mode": "prompt-mean" } })).unwrap();

@@ -23,7 +23,7 @@ function close(got, expected, tolerance) {
   );
 }
 
-test("the hand-worked numbers are those of the document", () => {
+test("the numbers are those worked out by hand", () => {
   close(rewards, [-0.01, -0.005, 0.005, -0.01, -0.02, 0.995], 1e-6);
   close(advantages, [0.621081, 0.611664, 0.596488, 0.569987, 0.50525, 0.395], 1e-6);
   close(returns, [0.821081, 0.861664, 0.896488, 0.919987, 0.95525, 0.995], 1e-6);

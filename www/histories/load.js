@@ -25,7 +25,7 @@ function besides(bytes, lines) {
       waiting.delete(number);
     });
     worker.addEventListener("error", () => {
-      // a browser without module workers: whoever waits reads here
+      // a browser without module workers: the file is read on this thread
       for (const answer of waiting.values()) answer(null);
       waiting.clear();
       worker = null;

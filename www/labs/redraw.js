@@ -2,7 +2,7 @@
 
 /**
  * @param {HTMLElement} container
- * @param {(Node | string)[]} children whoever may hold the focus has an id
+ * @param {(Node | string)[]} children an element that may have the focus needs an id
  */
 export function redraw(container, ...children) {
   const focused = container.contains(document.activeElement)

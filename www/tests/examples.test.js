@@ -131,7 +131,7 @@ test("whitening by n", browserTest, async () => {
   await close();
 });
 
-test("the document's slips are shown beside the exact numbers", browserTest, async () => {
+test("published numbers that are wrong are shown beside the exact ones", browserTest, async () => {
   const verdicts = async (preset, row) => {
     const { page, close } = await open({ preset });
     const found = await page.locator(`[data-comparison=${row}] .verdict`).allTextContents();

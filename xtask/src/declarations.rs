@@ -227,7 +227,8 @@ fn array_type(column: &Column, real: &str) -> String {
     }
 }
 
-/// The caller's arrays that outputs are written into: one as it is, several in an object, each of which may be left out.
+/// The caller's arrays that outputs are written into: one as it is, several in an object, each of which may be left
+/// out.
 fn into(entry: &Entry, array: &str) -> Option<String> {
     match (entry.outputs, entry.numbers) {
         ([], _) => None,

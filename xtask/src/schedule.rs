@@ -45,7 +45,7 @@ struct Queue<'a> {
 }
 
 impl<'a> Queue<'a> {
-    /// The first tier whose build folder nobody uses: cargo would only wait for the lock of the folder.
+    /// The first tier whose build folder is not in use: cargo would only wait for the lock of the folder.
     fn take(&mut self) -> Option<&'a Tier> {
         let free = |tier: &&Tier| tier.folder.is_empty() || !self.folders.contains(&tier.folder);
         let index = self.waiting.iter().position(free)?;

@@ -45,7 +45,7 @@ pub struct GaeOutput<'a, R> {
     pub returns: &'a mut [R],
 }
 
-/// Generalized advantage estimates: how much better each token was than the critic foresaw.
+/// Generalized advantage estimates: how much better each token was than the critic predicted.
 ///
 /// ```text
 /// δ_t = r_t + γ V_{t+1} − V_t      V after the last kept token = bootstrap

@@ -160,7 +160,14 @@ pub const fn gdpo_scratch_len(groups: &Groups<'_>) -> usize {
 /// };
 /// let scratch = GdpoScratch { moments: &mut [Moments::default(); 1], scores: &mut [0.0; 2] };
 /// let mut out = [9.0; 4];
-/// gdpo(&batch, &groups, GdpoInput { sources: &[0.0, 100.0, 0.5, 0.25], weights: &[1.0, 0.5] }, &config, scratch, &mut out)?;
+/// gdpo(
+///     &batch,
+///     &groups,
+///     GdpoInput { sources: &[0.0, 100.0, 0.5, 0.25], weights: &[1.0, 0.5] },
+///     &config,
+///     scratch,
+///     &mut out,
+/// )?;
 /// assert_eq!(out, [-1.0, 0.0, 0.0, 1.0]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```

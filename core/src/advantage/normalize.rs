@@ -85,7 +85,12 @@ impl Default for NormalizeConfig {
 ///
 /// let groups = Groups::contiguous(&[2, 2])?;
 /// let (mut scratch, mut out) = ([Moments::default(); 2], [9.0; 4]);
-/// let config = NormalizeConfig { deviation: Level::Batch, spread: Spread::Population, epsilon: 0.0, ..Default::default() };
+/// let config = NormalizeConfig {
+///     deviation: Level::Batch,
+///     spread: Spread::Population,
+///     epsilon: 0.0,
+///     ..Default::default()
+/// };
 /// normalize_scores(&groups, &[0.0, 2.0, 5.0, 7.0], &config, &mut scratch, &mut out)?;
 /// assert_eq!(out, [-1.0, 1.0, -1.0, 1.0]);
 /// let config = NormalizeConfig { own: Own::LeftOut, deviation: Level::Off, ..Default::default() };

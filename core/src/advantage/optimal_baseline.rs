@@ -95,7 +95,8 @@ fn longest(batch: &Batch<'_>) -> usize {
 ///
 /// ```text
 /// s_t = (1 − 2 e^{log π_t} + Σ_v π(v)²) w_t²        C_t = s_0 + … + s_t        G_t = r_t + G_{t+1}
-/// b_t = Σ_j G_{j,t} C_{j,t} / (Σ_j C_{j,t} + ε)      A_t = G_t − b_t            j over the prompt's samples that keep slot t
+/// b_t = Σ_j G_{j,t} C_{j,t} / (Σ_j C_{j,t} + ε)      A_t = G_t − b_t
+/// j over the prompt's samples that keep slot t
 /// ```
 ///
 /// `w` are the importance weights, 1 if there are none. A group of one has no baseline: `A = G`.
@@ -134,7 +135,8 @@ fn longest(batch: &Batch<'_>) -> usize {
 ///     OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns },
 /// )?;
 /// assert_eq!(returns, [1.0, 1.0, 0.0, 0.0]);
-/// assert_eq!(advantages, [0.75, 1.0, -0.25, 0.0]);      // weights 1 and 3 in the first column; nobody else in the second
+/// // weights 1 and 3 in the first column; no other sample in the second
+/// assert_eq!(advantages, [0.75, 1.0, -0.25, 0.0]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn optimal_token_baseline<R: Real>(

@@ -74,8 +74,8 @@ impl Default for PufferConfig {
 /// [`Error::Config`](crate::Error::Config) if γ or λ is outside `[0, 1]` or a cap is not positive.
 ///
 /// **Reference.** PufferLib's `puff_advantage`. It stores reward and end flag of step `t` in slot `t + 1`, allows
-/// several episodes in one row, and leaves the last slot 0; here every episode is a sequence, and the value in that last
-/// slot is `bootstrap`.
+/// several episodes in one row, and leaves the last slot 0; here every episode is a sequence, and the value in that
+/// last slot is `bootstrap`.
 ///
 /// # Example
 ///
@@ -92,7 +92,12 @@ impl Default for PufferConfig {
 /// let mut advantages = [9.0; 3];
 /// puffer_advantage(&batch, input, &PufferConfig::default(), &mut advantages)?;
 /// assert_eq!(advantages, [1.25, 0.0, 1.0]);       // 0.5 · 1.5 + 0.5 · 1
-/// puffer_advantage(&batch, input, &PufferConfig { variant: PufferVariant::V4, ..Default::default() }, &mut advantages)?;
+/// puffer_advantage(
+///     &batch,
+///     input,
+///     &PufferConfig { variant: PufferVariant::V4, ..Default::default() },
+///     &mut advantages,
+/// )?;
 /// assert_eq!(advantages, [1.5, 0.0, 1.0]);        // 0.5 + 1 − 0.5, + 0.5 · 1
 /// # Ok::<(), tokenwise::Error>(())
 /// ```

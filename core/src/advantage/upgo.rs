@@ -29,7 +29,8 @@ use crate::{error::Result, layout::Batch, real::Real};
 /// let input = TdInput { rewards: &[0.0, 0.0, f64::NAN, 1.0], values: &[0.5, 0.75, f64::NAN, 0.5], bootstrap: &[0.0] };
 /// let mut returns = [9.0; 4];
 /// upgo(&batch, input, &mut returns)?;
-/// assert_eq!(returns, [0.75, 1.0, 0.0, 1.0]);     // the second token fell short of 0.75: the first does not see past it
+/// // the second token fell short of 0.75: the first does not see past it
+/// assert_eq!(returns, [0.75, 1.0, 0.0, 1.0]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn upgo<R: Real>(batch: &Batch<'_>, input: TdInput<'_, R>, out: &mut [R]) -> Result<()> {

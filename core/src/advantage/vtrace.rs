@@ -61,7 +61,8 @@ pub struct VtraceOutput<'a, R> {
 /// Value targets and advantages with capped importance weights, for tokens that an older policy generated.
 ///
 /// ```text
-/// ρ_t = exp(log π_t − log π_old,t)        cap(b) = (1 − α) ρ_t + α min(b, ρ_t)        V after the last kept token = bootstrap
+/// ρ_t = exp(log π_t − log π_old,t)        cap(b) = (1 − α) ρ_t + α min(b, ρ_t)
+/// V after the last kept token = bootstrap
 /// δ_t = cap(ρ̄) (r_t + γ V_{t+1} − V_t)
 /// e_t = δ_t + γ λ cap(c̄) e_{t+1}          target_t = V_t + e_t
 /// A_t = cap(ρ̄_pg) (r_t + γ (λ target_{t+1} + (1 − λ) V_{t+1}) − V_t)

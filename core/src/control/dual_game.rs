@@ -135,7 +135,8 @@ pub struct DualGameState {
 ///     None,
 /// )?;
 /// assert_eq!((report.kl_per_token, report.beta), (Some(0.0), 0.5));
-/// assert_eq!(report.lambda(), 0.5 * report.budget.wh_per_token);       // a budget of nothing: all that is used is too much
+/// // a budget of nothing: all that is used is too much
+/// assert_eq!(report.lambda(), 0.5 * report.budget.wh_per_token);
 /// assert!(report.entries().any(|(key, value)| key == "dual_game/lambda" && value == report.lambda()));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```

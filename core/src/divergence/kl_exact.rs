@@ -62,7 +62,12 @@ pub struct KlExactGradientInput<'a, L: Logit> {
 /// let logits = [0.0, f64::NEG_INFINITY, f64::NAN, f64::NAN];
 /// let ref_logits = [0.0, 0.0, f64::NAN, f64::NAN];
 /// let mut out = [9.0; 2];
-/// kl_exact(&batch, KlExactInput { logits: &logits, ref_logits: &ref_logits, vocab: 2 }, &PolicyConfig::default(), &mut out)?;
+/// kl_exact(
+///     &batch,
+///     KlExactInput { logits: &logits, ref_logits: &ref_logits, vocab: 2 },
+///     &PolicyConfig::default(),
+///     &mut out,
+/// )?;
 /// assert_eq!(out, [math::ln(2.0), 0.0]);      // certain against a fair coin
 /// # Ok::<(), tokenwise::Error>(())
 /// ```

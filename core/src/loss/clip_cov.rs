@@ -151,7 +151,8 @@ pub fn clip_cov<R: Real>(
 /// let mut selected = [false; 4];
 /// let config = ClipCovSelectionConfig { seed: 7, ..Default::default() };
 /// assert_eq!(clip_cov_selection(&batch, input, &config, &mut selected)?, 1);
-/// assert_eq!(selected, [true, false, false, false]);       // covariance 4; that of the others is 1, not above the lower bound
+/// // covariance 4; that of the others is 1, not above the lower bound
+/// assert_eq!(selected, [true, false, false, false]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn clip_cov_selection<R: Real>(

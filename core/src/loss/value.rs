@@ -89,7 +89,11 @@ pub struct ValueLoss {
 /// let mut grad = [9.0; 3];
 /// let result = value_loss(
 ///     &batch,
-///     ValueLossInput { predictions: &[1.0, f64::NAN, 2.0], values: &[1.0, f64::NAN, 1.0], returns: &[0.0, f64::NAN, 2.0] },
+///     ValueLossInput {
+///         predictions: &[1.0, f64::NAN, 2.0],
+///         values: &[1.0, f64::NAN, 1.0],
+///         returns: &[0.0, f64::NAN, 2.0],
+///     },
 ///     &ValueConfig::default(),
 ///     &mut grad,
 /// )?;

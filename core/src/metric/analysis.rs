@@ -116,10 +116,15 @@ impl Analysis {
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let result = analysis(
 ///     &batch,
-///     AnalysisInput { old_log_probs: &[0.0, f64::NAN, 0.0], advantages: &[1.0, f64::NAN, -1.0], rewards: &[0.25, f64::NAN, 1.0] },
+///     AnalysisInput {
+///         old_log_probs: &[0.0, f64::NAN, 0.0],
+///         advantages: &[1.0, f64::NAN, -1.0],
+///         rewards: &[0.25, f64::NAN, 1.0],
+///     },
 /// )?;
 /// assert_eq!(result.reward_sum_mean(), 1.25);
-/// assert_eq!((result.entropy_per_token_mean(), result.covariance_mean(), result.wh_sum), (0.0, 0.0, 0.0));     // certain tokens
+/// // certain tokens
+/// assert_eq!((result.entropy_per_token_mean(), result.covariance_mean(), result.wh_sum), (0.0, 0.0, 0.0));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Result<Analysis> {

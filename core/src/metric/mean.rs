@@ -4,7 +4,7 @@ use crate::{
     real::Real,
     reduce::{row_total, Sum},
     simd::multiversion,
-    statistics::{CoMoments, Divisor, MeanConfig, Moments, Spread},
+    statistics::{CoMoments, Divisor, MeanConfig, Moments, PairInput, Spread},
 };
 
 /// Mean over the kept tokens.
@@ -91,15 +91,6 @@ pub fn variance<R: Real>(batch: &Batch<'_>, values: &[R], config: &VarianceConfi
     Moments::of(batch, values)?.variance(config.spread, config.divisor)
 }
 
-/// What [`correlation`] reads.
-#[derive(Clone, Copy, Debug)]
-pub struct PairInput<'a, R> {
-    /// The first quantity.
-    pub x: &'a [R],
-    /// The second.
-    pub y: &'a [R],
-}
-
 /// Pearson's correlation of two quantities over the kept tokens.
 ///
 /// ```text
@@ -120,7 +111,7 @@ pub struct PairInput<'a, R> {
 /// # Example
 ///
 /// ```
-/// use tokenwise::{metric::*, Batch, Layout, Mask};
+/// use tokenwise::{metric::*, Batch, Layout, Mask, PairInput};
 ///
 /// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
 /// let input = PairInput { x: &[1.0, 2.0, f64::NAN, 3.0], y: &[3.0, 2.0, f64::NAN, 1.0] };
@@ -128,5 +119,5 @@ pub struct PairInput<'a, R> {
 /// # Ok::<(), tokenwise::Error>(())
 /// ```
 pub fn correlation<R: Real>(batch: &Batch<'_>, input: PairInput<'_, R>) -> Result<f64> {
-    CoMoments::of(batch, input.x, input.y)?.correlation()
+    CoMoments::of(batch, input)?.correlation()
 }

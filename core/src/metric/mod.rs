@@ -17,7 +17,7 @@ pub use effective_sample_size::effective_sample_size;
 pub(crate) use explained_variance::explained_by;
 pub use explained_variance::{explained_variance, ExplainedVarianceConfig, ExplainedVarianceInput};
 pub use histogram::Histogram;
-pub use mean::{correlation, mean, variance, PairInput, VarianceConfig};
+pub use mean::{correlation, mean, variance, VarianceConfig};
 pub use quantile::{quantile, QuantileConfig};
 pub use ratio::{clip_fractions, kl_means, ClipConfig, ClipFractions, KlMeans, RatioInput};
 pub(crate) use ratio::{held_of_row, held_token};

@@ -56,7 +56,8 @@ pub struct LogProbOutput<'a, R> {
 /// Log-probability of each token, and the entropy of the distribution it was drawn from, in one pass over the logits.
 ///
 /// ```text
-/// z = logits / τ      log_probs_i = z[a_i] − m − ln Σ_v e^{z_v − m}      entropy_i = ln Σ_v e^{z_v − m} − Σ_v p_v (z_v − m)
+/// z = logits / τ      log_probs_i = z[a_i] − m − ln Σ_v e^{z_v − m}
+/// entropy_i = ln Σ_v e^{z_v − m} − Σ_v p_v (z_v − m)
 /// ```
 ///
 /// with `m = max z`. An entry of −inf has probability 0 and contributes 0; a row with only such entries, or with +inf
@@ -144,7 +145,12 @@ pub fn check_log_probs<L: Logit>(
 /// let batch = Batch::new(Layout::padded(1, 2)?, Mask::new(&[false, true]))?;
 /// let mut out = [9.0; 2];
 /// let logits = [f64::NAN, f64::NAN, f64::NEG_INFINITY, 3.0];
-/// token_log_probs(&batch, LogProbInput { logits: &logits, vocab: 2, tokens: &[7, 1] }, &PolicyConfig::default(), &mut out)?;
+/// token_log_probs(
+///     &batch,
+///     LogProbInput { logits: &logits, vocab: 2, tokens: &[7, 1] },
+///     &PolicyConfig::default(),
+///     &mut out,
+/// )?;
 /// assert_eq!(out, [0.0, 0.0]);
 /// # Ok::<(), tokenwise::Error>(())
 /// ```

@@ -18,7 +18,7 @@ mod compare;
 mod configs;
 mod conventions;
 mod difference;
-mod named;
+pub(crate) mod named;
 mod quantity;
 mod results;
 #[cfg(test)]
@@ -28,5 +28,6 @@ pub use chain::{Estimator, ProfileInput};
 pub use compare::{compare, compare_scratch_len, CompareConfig, CompareScratch, CompareSizes};
 pub use conventions::{Convention, Conventions, DualClipSigns, Empty, ScoreSlots};
 pub use difference::{Cause, Difference};
-pub use named::Profile;
 pub use quantity::{Quantity, QuantityShape};
+
+use named::Profile;

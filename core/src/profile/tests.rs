@@ -30,10 +30,10 @@ fn the_default_conventions_give_the_default_configs() {
         ($($config:ident),* $(,)?) => {$(assert_eq!(c.$config(), Default::default(), stringify!($config));)*};
     }
     defaults! {
-        returns, gae, td_lambda, n_step, gae_decoupled, whiten, group, leave_one_out, best_of_group, length_weighted, gpg, gdpo,
-        reinforce_plus_plus, reinforce_plus_plus_baseline, minillm, kl, kl_loss, kl_weighted, kl_reward, adaptive_kl,
-        clipped_rewards, overlong, ppo, clip_fractions, gspo, gmpo, cispo, sapo, dppo, clip_cov, kl_cov, reinforce, vespo, value,
-        entropy_bonus, rollout,
+        returns, gae, td_lambda, n_step, gae_decoupled, whiten, group, leave_one_out, best_of_group, length_weighted,
+        gpg, gdpo, reinforce_plus_plus, reinforce_plus_plus_baseline, minillm, kl, kl_loss, kl_weighted, kl_reward,
+        adaptive_kl, clipped_rewards, overlong, ppo, clip_fractions, gspo, gmpo, cispo, sapo, dppo, clip_cov, kl_cov,
+        reinforce, vespo, value, entropy_bonus, rollout,
     }
 }
 

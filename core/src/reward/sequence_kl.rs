@@ -54,8 +54,11 @@ impl Default for KlInScoresConfig {
 /// use tokenwise::{reward::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input =
-///     KlInScoresInput { scores: &[1.0], old_log_probs: &[-1.0, f64::NAN, -0.5], ref_log_probs: &[-1.5, f64::NAN, -1.0] };
+/// let input = KlInScoresInput {
+///     scores: &[1.0],
+///     old_log_probs: &[-1.0, f64::NAN, -0.5],
+///     ref_log_probs: &[-1.5, f64::NAN, -1.0],
+/// };
 /// let mut out = [9.0];
 /// kl_in_scores(&batch, input, &KlInScoresConfig { beta: 0.25 }, &mut out)?;
 /// assert_eq!(out, [0.75]);

@@ -34,5 +34,5 @@ pub(crate) fn input() -> RolloutInput<'static, f64> {
 /// verl computes in single precision; its results are recorded to six digits.
 #[track_caller]
 pub(crate) fn near(got: f64, expected: f64) {
-    assert!((got - expected).abs() <= 1.5e-6 * expected.abs().max(1.0), "got {got}, expected {expected}");
+    approx::assert_relative_eq!(got, expected, epsilon = 1.5e-6, max_relative = 1.5e-6);
 }

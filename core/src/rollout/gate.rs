@@ -152,7 +152,10 @@ pub struct GateReport {
 /// use tokenwise::{math, rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = RolloutInput { old_log_probs: &[-1.0, f64::NAN, math::ln(8.0)], rollout_log_probs: &[-1.0, f64::NAN, 0.0] };
+/// let input = RolloutInput {
+///     old_log_probs: &[-1.0, f64::NAN, math::ln(8.0)],
+///     rollout_log_probs: &[-1.0, f64::NAN, 0.0],
+/// };
 /// let config = GateConfig { level: GateLevel::Token, ..Default::default() };
 /// let mut weights = [9.0; 3];
 /// let report = rollout_gate(&batch, input, &config, &mut weights)?;

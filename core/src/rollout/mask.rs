@@ -163,7 +163,8 @@ pub const fn m2po_scratch_len(batch: &Batch<'_>) -> usize {
 /// Drops the tokens whose log-probabilities differ most between trainer and sampler, until the rest agree on average.
 ///
 /// ```text
-/// x = (log π_rollout − log π_old)²      drop the largest x, as few as make the mean of the rest < τ; never the last one
+/// x = (log π_rollout − log π_old)²
+/// drop the largest x, as few as make the mean of the rest < τ; never the last one
 /// ```
 ///
 /// Among equal x, earlier slots are dropped first. NaN counts as larger than every number.
@@ -183,7 +184,10 @@ pub const fn m2po_scratch_len(batch: &Batch<'_>) -> usize {
 /// use tokenwise::{rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, false, true, true]))?;
-/// let input = RolloutInput { old_log_probs: &[-1.0, f64::NAN, -3.0, -1.0], rollout_log_probs: &[-1.5, f64::NAN, -1.0, -1.0] };
+/// let input = RolloutInput {
+///     old_log_probs: &[-1.0, f64::NAN, -3.0, -1.0],
+///     rollout_log_probs: &[-1.5, f64::NAN, -1.0, -1.0],
+/// };
 /// let (mut scratch, mut keep) = ([0.0; 3], [true; 4]);
 /// m2po_mask(&batch, input, &M2poConfig { tau: 0.2 }, &mut scratch, &mut keep)?;
 /// assert_eq!(keep, [true, false, false, true]);        // 4, ¼ and 0: without the 4 the mean is ⅛

@@ -66,7 +66,8 @@ impl RolloutMismatch {
 ///
 /// ```text
 /// δ = log π_old − log π_rollout      kl = mean −δ      k3_kl = mean (e^δ − 1 − δ)      ppl = mean_i e^{−mean_t log π}
-/// log_ppl_diff = mean_i (mean_t log π_rollout − mean_t log π_old)      chi2_token = mean e^{2δ} − 1      chi2_seq = mean_i e^{2Σδ} − 1
+/// log_ppl_diff = mean_i (mean_t log π_rollout − mean_t log π_old)      chi2_token = mean e^{2δ} − 1
+/// chi2_seq = mean_i e^{2Σδ} − 1
 /// ```
 ///
 /// All except the two χ² are unbounded: one token with probability 0 makes them infinite.

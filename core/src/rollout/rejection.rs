@@ -231,7 +231,10 @@ impl RejectionConfig<'_> {
 /// use tokenwise::{rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 4)?, Mask::new(&[true, true, false, true]))?;
-/// let input = RolloutInput { old_log_probs: &[-1.0, -2.0, f64::NAN, -0.5], rollout_log_probs: &[-1.0, -1.0, f64::NAN, -0.5] };
+/// let input = RolloutInput {
+///     old_log_probs: &[-1.0, -2.0, f64::NAN, -0.5],
+///     rollout_log_probs: &[-1.0, -1.0, f64::NAN, -0.5],
+/// };
 /// let criteria = [Criterion { option: RejectionOption::TokenK2, upper: 0.25, ..Default::default() }];
 /// let mut keep = [true; 4];
 /// rollout_rejection(&batch, input, &RejectionConfig { criteria: &criteria, ..Default::default() }, &mut keep)?;

@@ -105,8 +105,11 @@ impl CriterionMetrics {
 fn keys(option: RejectionOption) -> &'static [&'static str; 15] {
     macro_rules! named {
         ($name:literal) => {
-            named!($name: "mean", "max", "min", "fraction_high", "fraction_low", "std", "seq_mean", "seq_std", "seq_max",
-                "seq_min", "seq_max_deviation", "seq_fraction_high", "seq_fraction_low", "masked_fraction", "seq_masked_fraction")
+            named!(
+                $name: "mean", "max", "min", "fraction_high", "fraction_low", "std", "seq_mean", "seq_std", "seq_max",
+                "seq_min", "seq_max_deviation", "seq_fraction_high", "seq_fraction_low", "masked_fraction",
+                "seq_masked_fraction"
+            )
         };
         ($name:literal: $($key:literal),*) => { &[$(concat!("rollout_corr/rollout_rs_", $name, "_", $key)),*] };
     }
@@ -149,7 +152,8 @@ impl RejectionTotals {
 ///
 /// ```text
 /// s the statistic of a token or sequence, L and U its bounds (k1: their logs; the others: L = 0 for the std only)
-/// mean = mean over tokens of s      std = √max(mean s̃² − (mean s̃)², 0), s̃ = clip(s, L, U)      fraction_high = share s > U
+/// mean = mean over tokens of s      std = √max(mean s̃² − (mean s̃)², 0), s̃ = clip(s, L, U)
+/// fraction_high = share s > U
 /// ```
 ///
 /// **Alignment.** Action-aligned; `per_criterion` has one entry per criterion, in their order.

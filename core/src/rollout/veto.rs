@@ -47,7 +47,10 @@ impl Default for VetoConfig {
 /// use tokenwise::{rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(2, 2)?, Mask::new(&[true, true, true, false]))?;
-/// let input = RolloutInput { old_log_probs: &[-20.0, -1.0, -1.0, f64::NAN], rollout_log_probs: &[-1.0, -1.0, -1.5, f64::NAN] };
+/// let input = RolloutInput {
+///     old_log_probs: &[-20.0, -1.0, -1.0, f64::NAN],
+///     rollout_log_probs: &[-1.0, -1.0, -1.5, f64::NAN],
+/// };
 /// let mut keep = [true; 4];
 /// sequence_veto(&batch, input, &VetoConfig::default(), &mut keep)?;
 /// assert_eq!(keep, [false, false, true, false]);

@@ -100,7 +100,10 @@ impl RolloutWeightMetrics {
 /// use tokenwise::{math, rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = RolloutInput { old_log_probs: &[-1.0, f64::NAN, math::ln(4.0)], rollout_log_probs: &[-1.0, f64::NAN, 0.0] };
+/// let input = RolloutInput {
+///     old_log_probs: &[-1.0, f64::NAN, math::ln(4.0)],
+///     rollout_log_probs: &[-1.0, f64::NAN, 0.0],
+/// };
 /// let metrics = rollout_weight_metrics(&batch, input, &RolloutConfig::default())?;
 /// assert_eq!((metrics.mean, metrics.max, metrics.ratio_fraction_high), (1.5, 2.0, 0.5));
 /// assert_eq!(metrics.entries().next(), Some(("rollout_corr/rollout_is_mean", 1.5)));

@@ -12,7 +12,8 @@ use crate::{
 /// trainer's policy.
 ///
 /// ```text
-/// δ = log π_old − log π_rollout      w = e^δ, e^{Σ_t δ} or e^{Σ_t δ / n}      ω = w within bounds, then ω / mean ω if asked
+/// δ = log π_old − log π_rollout      w = e^δ, e^{Σ_t δ} or e^{Σ_t δ / n}
+/// ω = w within bounds, then ω / mean ω if asked
 /// ```
 ///
 /// Returns the mean that the weights were divided by; 1 if they were not divided.
@@ -35,7 +36,10 @@ use crate::{
 /// use tokenwise::{math, rollout::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = RolloutInput { old_log_probs: &[-1.0, f64::NAN, math::ln(4.0)], rollout_log_probs: &[-1.0, f64::NAN, 0.0] };
+/// let input = RolloutInput {
+///     old_log_probs: &[-1.0, f64::NAN, math::ln(4.0)],
+///     rollout_log_probs: &[-1.0, f64::NAN, 0.0],
+/// };
 /// let mut weights = [9.0; 3];
 /// let factor = rollout_weights(&batch, input, &RolloutConfig::default(), &mut weights)?;
 /// assert_eq!((weights, factor), ([1.0, 0.0, 2.0], 1.0));

@@ -1,8 +1,8 @@
-//! Recursions over up to eight sequences side by side. Blocks of eight tokens by eight sequences are transposed in registers, so that a
-//! vector holds one token of each sequence.
+//! Recursions over up to eight sequences side by side. Blocks of eight tokens by eight sequences are transposed in
+//! registers, so that a vector holds one token of each sequence.
 //!
-//! `f32` with AVX2 only; elsewhere this does nothing and the caller's scalar code does everything, with the same bits. A finished
-//! sequence is replaced by the next one, so lengths may differ.
+//! `f32` with AVX2 only; elsewhere this does nothing and the caller's scalar code does everything, with the same bits.
+//! A finished sequence is replaced by the next one, so lengths may differ.
 
 use crate::{
     real::Real,
@@ -53,10 +53,12 @@ mod avx2 {
     /// Eight `true` in the bytes of a word.
     const KEPT: u64 = 0x0101_0101_0101_0101;
 
-    /// Prefetch distance in tokens. Explicit, because the hardware prefetcher does not follow this many streams at once.
+    /// Prefetch distance in tokens. Explicit, because the hardware prefetcher does not follow this many streams at
+    /// once.
     const AHEAD: usize = 48;
 
-    /// One number of each of eight sequences. Exists only where the CPU has AVX2: `octets`, which requires it, makes the first ones.
+    /// One number of each of eight sequences. Exists only where the CPU has AVX2: `octets`, which requires it, makes
+    /// the first ones.
     #[derive(Clone, Copy)]
     struct Eight(__m256);
 
@@ -135,8 +137,8 @@ mod avx2 {
         }
     }
 
-    /// As many blocks of eight tokens as the shortest sequence has. Does nothing and returns `false` if a sequence is not inside the
-    /// slices. Only the first `count` sequences are written.
+    /// As many blocks of eight tokens as the shortest sequence has. Does nothing and returns `false` if a sequence is
+    /// not inside the slices. Only the first `count` sequences are written.
     ///
     /// # Safety
     ///
@@ -171,8 +173,8 @@ mod avx2 {
                 return false;
             }
         }
-        // SAFETY: the CPU has AVX2; `R` is `f32`; every block lies between the start and the end of its sequence, which were checked
-        // above.
+        // SAFETY: the CPU has AVX2; `R` is `f32`; every block lies between the start and the end of its sequence, which
+        // were checked above.
         unsafe {
             let zero = _mm256_setzero_ps();
             let mut state = [Eight(zero); STATE];

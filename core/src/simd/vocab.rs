@@ -1,5 +1,6 @@
-//! Explicit vectors for one block of a vocabulary row, where they beat the auto-vectorised loop: `f32` with AVX2, AVX-512 or simd128.
-//! The operations and their order are those of the portable code in `policy::vocab_row`, so the bits are the same.
+//! Explicit vectors for one block of a vocabulary row, where they beat the auto-vectorised loop: `f32` with AVX2,
+//! AVX-512 or simd128. The operations and their order are those of the portable code in `policy::vocab_row`, so the
+//! bits are the same.
 
 #[cfg(any(all(feature = "std", target_arch = "x86_64"), all(target_arch = "wasm32", target_feature = "simd128")))]
 mod kernels;
@@ -13,10 +14,12 @@ use crate::reduce::LANES;
 /// Entries per block: few enough that `f32` lanes add only 32 terms each.
 pub(crate) const BLOCK: usize = 32 * LANES;
 
-/// The parts of a vocabulary row that have explicit vectors for some types. Private, a supertrait of [`Real`](crate::Real).
+/// The parts of a vocabulary row that have explicit vectors for some types. Private, a supertrait of
+/// [`Real`](crate::Real).
 #[doc(hidden)]
 pub trait VocabBlock: Sized {
-    /// Σ e^{z−m} and Σ e^{z−m} (z − m) of a block in which every `z − m` is at least `NEAR`; `None` if the portable code has to do it.
+    /// Σ e^{z−m} and Σ e^{z−m} (z − m) of a block in which every `z − m` is at least `NEAR`; `None` if the portable
+    /// code has to do it.
     ///
     /// Memory at `ahead` is prefetched meanwhile.
     #[inline(always)]
@@ -57,7 +60,8 @@ pub struct Ahead {
     pub(crate) step: usize,
 }
 
-/// Prefetches one address with every vector: the processor has few line-fill buffers, so many requests at once would stall.
+/// Prefetches one address with every vector: the processor has few line-fill buffers, so many requests at once would
+/// stall.
 #[inline(always)]
 #[allow(unsafe_code, reason = "calling a kernel after detecting what it needs")]
 fn near_sums(z: &[f32; BLOCK], max: f32, ahead: Ahead) -> Option<[f32; 2]> {

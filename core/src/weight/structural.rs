@@ -98,7 +98,8 @@ impl Default for StructuralConfig {
 ///
 /// ```text
 /// S = −log π      D = A (S − mean S)      I = max(0, c z(C) + α z(S) + β z(D))
-/// z(x) = clamp((x − μ) / (σ + 1e-6), ±3)      σ = √(mean (x − μ)² + 1e-6)      means over the batch or over the sequence
+/// z(x) = clamp((x − μ) / (σ + 1e-6), ±3)      σ = √(mean (x − μ)² + 1e-6)
+/// means over the batch or over the sequence
 /// ```
 ///
 /// **Alignment.** Action-aligned in and out.
@@ -116,9 +117,18 @@ impl Default for StructuralConfig {
 /// use tokenwise::{weight::*, Batch, Layout, Mask};
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
-/// let input = StructuralInput { log_probs: &[-1.0, f64::NAN, -3.0], advantages: &[1.0, f64::NAN, 1.0], complexity: &[0.0, f64::NAN, 0.0] };
+/// let input = StructuralInput {
+///     log_probs: &[-1.0, f64::NAN, -3.0],
+///     advantages: &[1.0, f64::NAN, 1.0],
+///     complexity: &[0.0, f64::NAN, 0.0],
+/// };
 /// let mut out = [9.0; 3];
-/// structural_weights(&batch, input, &StructuralConfig { surprisal: 0.5, drift: 0.0, ..Default::default() }, &mut out)?;
+/// structural_weights(
+///     &batch,
+///     input,
+///     &StructuralConfig { surprisal: 0.5, drift: 0.0, ..Default::default() },
+///     &mut out,
+/// )?;
 /// assert_eq!(out[..2], [0.0, 0.0]);                  // the first token is less surprising than the mean
 /// approx::assert_abs_diff_eq!(out[2], 0.5, epsilon = 1e-5); // the last is one deviation above it
 /// # Ok::<(), tokenwise::Error>(())

@@ -53,7 +53,8 @@ impl<R> TokenWeight<'_, R> {
 /// How much each token's entropy counts in the budget.
 ///
 /// ```text
-/// p = e^{log π}      Plain: w = p (1 − p) |A|      KlGated: w = p (1 − p) |A| |log π − log π_ref|      Structural: as given
+/// p = e^{log π}      Plain: w = p (1 − p) |A|      KlGated: w = p (1 − p) |A| |log π − log π_ref|
+/// Structural: as given
 /// ```
 ///
 /// Tokens with probability 0 or 1 get weight 0 from `Plain` and `KlGated`, and so do those with advantage 0.

@@ -101,8 +101,9 @@ pub const fn trie_scratch_len(batch: &Batch<'_>) -> usize {
 /// How much the choice of each token decided the score, judged by the other responses to the same prompt.
 ///
 /// ```text
-/// score_i = Σ_t r_t        at position t of a group: branch_k = mean (or median) of the scores of the responses with token k there
-/// C_t = variance (or inter-quartile range, or range) of the branches, if there are at least two different tokens, else 0
+/// score_i = Σ_t r_t
+/// at position t of a group: branch_k = mean (or median) of the scores of the responses with token k there
+/// C_t = variance (or inter-quartile range, or range) of the branches; 0 with fewer than two different tokens
 /// ```
 ///
 /// Every response of the group that is kept at `t` gets this number. Position `t` is the slot within the sequence.

@@ -115,7 +115,7 @@ fn dropped_slots_are_zero<R: Number>(
     inputs: &Columns<R>,
     outputs: &Columns<R>,
 ) {
-    // a plain copy of model output, and a mask made from token ids, know no dropped slots
+    // a plain copy of model output, and a mask made from token ids, have no dropped slots
     let Some(batch) = batch.filter(|_| entry.over != Over::Layout && entry.name != "shift") else { return };
     for column in entry.outputs {
         let tokens = batch.tokens();
@@ -148,7 +148,7 @@ thread_local! {
     static SCHEMAS: RefCell<HashMap<&'static str, Schema>> = RefCell::default();
 }
 
-/// A config: known keys with numbers and choices, now and then something else.
+/// A config: known keys with numbers and choices, sometimes something else.
 fn settings(reader: &mut Reader<'_>, entry: &'static Entry) -> Value {
     let schema = SCHEMAS.with(|known| {
         known.borrow_mut().entry(entry.name).or_insert_with(|| discover(entry, &|value| value, 0)).clone()
@@ -179,8 +179,8 @@ fn value_of(reader: &mut Reader<'_>, schema: &Schema, depth: usize) -> Value {
     }
 }
 
-/// Asks with a wrong key and a wrong name; the refusals tell what would have been right. Nothing is computed: the config comes
-/// before the columns are looked at only in part, so a call without columns is refused in any case.
+/// Calls with a wrong key and a wrong name; the errors list the valid ones. Nothing is computed: some formulas read
+/// columns before the config, but a call with empty columns is rejected in any case.
 fn discover(entry: &'static Entry, within: &dyn Fn(Value) -> Value, depth: usize) -> Schema {
     let ask = |value: Value| -> Option<(ConfigFault, Vec<String>)> {
         let config = within(value);

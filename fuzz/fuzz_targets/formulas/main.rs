@@ -1,7 +1,7 @@
-//! Bytes to every function: nothing may panic, an error writes nothing, and a dropped slot gets 0.
+//! Arbitrary bytes as input of every function: nothing may panic, an error writes nothing, a dropped slot gets 0.
 //!
-//! The formulas come from the catalogue; what has another shape than a formula (controllers, text, comparison) has a file here.
-//! Run with `cargo +nightly fuzz run formulas -- -max_total_time=60`.
+//! The formulas come from the catalogue; what has another shape than a formula (controllers, text, comparison) has a
+//! file here. Run with `cargo +nightly fuzz run formulas -- -max_total_time=60`.
 #![no_main]
 
 mod compare;

@@ -10,7 +10,7 @@ impl Reader<'_> {
         first
     }
 
-    /// Usually tame, sometimes any bit pattern.
+    /// Usually an ordinary number, sometimes any bit pattern.
     pub fn number(&mut self) -> f64 {
         match self.byte() {
             255 => f64::from_bits(u64::from_le_bytes(core::array::from_fn(|_| self.byte()))),
@@ -29,7 +29,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The right length, or now and then one that is wrong.
+    /// The right length, or sometimes a wrong one.
     pub fn len(&mut self, right: usize) -> usize {
         match self.byte() {
             0 => right + 1,

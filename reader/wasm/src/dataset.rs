@@ -1,16 +1,16 @@
-//! All batches of a file, laid end to end.
+//! All batches of a file, concatenated.
 
 use std::collections::HashMap;
 
 use tokenwise_reader::{Column, Kind, Rollouts};
 use wasm_bindgen::prelude::*;
 
-/// Stands for no group and no prompt.
+/// Means no group or no prompt.
 const NONE: u32 = u32::MAX;
 /// Characters of the name of a group.
 const NAME: usize = 79;
 
-/// What a file holds. Every array is a copy.
+/// The contents of a file. Every array is a copy.
 #[wasm_bindgen]
 pub struct Dataset {
     kind: Kind,
@@ -115,13 +115,13 @@ impl Dataset {
 
 #[wasm_bindgen]
 impl Dataset {
-    /// The usual ending of its format.
+    /// The usual file name extension of its format.
     #[wasm_bindgen(getter)]
     pub fn kind(&self) -> String {
         self.kind.ending().into()
     }
 
-    /// Names of numbers that no field has.
+    /// Names with numbers that match no field.
     #[wasm_bindgen(getter, js_name = passedOver)]
     pub fn passed_over(&self) -> Vec<String> {
         self.passed_over.clone()
@@ -210,7 +210,7 @@ impl Dataset {
         self.prompts.clone()
     }
 
-    /// What the tokens read like, one after the other.
+    /// The texts of the tokens, concatenated.
     #[wasm_bindgen(getter)]
     pub fn text(&self) -> String {
         self.text.clone()

@@ -1,4 +1,4 @@
-//! A file that JavaScript hands out in parts.
+//! A file that JavaScript provides in parts.
 
 use std::{
     cell::RefCell,
@@ -31,7 +31,7 @@ extern "C" {
 }
 
 thread_local! {
-    /// A source has to be `Send`, which a value of JavaScript is not: the source only says that there is one.
+    /// A source must be `Send`, which a JavaScript value is not, so the source itself holds nothing.
     static FILE: RefCell<Option<JsFile>> = const { RefCell::new(None) };
 }
 

@@ -67,7 +67,7 @@ impl<R: Value> Out<'_, R> {
         for column in [&*self.a, self.b, self.c, self.sequences, self.logits] {
             column.add_to(self.hash);
         }
-        self.soil();
+        self.reset();
     }
 
     /// Hashes the returned value only.
@@ -86,7 +86,7 @@ impl<R: Value> Out<'_, R> {
         }
     }
 
-    fn soil(&mut self) {
+    fn reset(&mut self) {
         for column in [&mut *self.a, self.b, self.c, self.sequences, self.logits] {
             column.fill(R::nan());
         }
@@ -142,7 +142,7 @@ pub(crate) fn tokens<R: Value>(mut formula: impl FnMut(&Case<'_, R>, &mut Out<'_
         let [a, b, c] = outputs.each_mut().map(|column| &mut column.as_mut()[..tokens]);
         let sequences = &mut sequence_outputs[..sequences];
         let mut out = Out { a, b, c, sequences, logits: &mut [], hash: &mut hash };
-        out.soil();
+        out.reset();
         formula(&case, &mut out);
     }
     Ok(hash.value())
@@ -193,7 +193,7 @@ pub(crate) fn vocabulary<R: Value>(mut formula: impl FnMut(&VocabCase<'_, R>, &m
         let [a, b, c] = [&mut a, &mut b, &mut c].map(|column| &mut column[..tokens]);
         let sequences = &mut [R::zero(); IDS.len()][..sequences];
         let mut out = Out { a, b, c, sequences, logits: grad_logits, hash: &mut hash };
-        out.soil();
+        out.reset();
         formula(&case, &mut out);
     }
     Ok(hash.value())

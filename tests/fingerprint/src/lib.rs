@@ -6,7 +6,8 @@
 //! do not, and less than 64 KiB of stack.
 //!
 //! Formulas of the catalogue are called by their entries, with the settings in `rows.json`; one that is not mentioned
-//! there is called with usual ones. What has a state or no entry is a function here.
+//! there is called with usual ones. What has a state, no entry, or more to hash than its entry returns is a function
+//! here.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ extern crate alloc;
 
 mod cases;
 mod control;
+mod direct;
 mod hash;
 mod inputs;
 mod layout;
@@ -58,6 +60,13 @@ pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
         "entropy_budget": tokens(control::entropy_budget),
         "dual_game_step": tokens(control::dual_game_step),
         "compare": tokens(profile::compare),
+        "pf_ppo_indices": tokens(direct::pf_ppo_indices),
+        "rollout_rejection_metrics": tokens(direct::rollout_rejection_metrics),
+        "gdpo": tokens(direct::gdpo),
+        "optimal_token_baseline": tokens(direct::optimal_token_baseline),
+        "tir_optimal_token_baseline": tokens(direct::tir_optimal_token_baseline),
+        "clip_cov_selection": tokens(direct::clip_cov_selection),
+        "bypass_loss": tokens(direct::bypass_loss),
     }
     let Ok(rows) = Rows::new() else { return };
     for row in rows.rows().unwrap_or_default() {

@@ -1,12 +1,16 @@
 //! The formulas of the catalogue, each run by its row of `rows.json`.
 //!
-//! A row is a list of axes, and every combination of their points is one call, the first axis varying slowest. A point is
-//! an object: keys with `@` say where a column comes from or how the call is recorded, all others belong to the config.
-//! An axis with one point may be written without its brackets; an axis in `shared` is written as its name. A row may also
-//! be an object of such lists, one after the other.
+//! A row is a list of axes, and every combination of their points is one call, the first axis varying slowest. A point
+//! is an object: keys with `@` say where a column comes from or how the call is recorded, all others belong to the
+//! config. An axis with one point may be written without its brackets; an axis in `shared` is written as its name. A
+//! row may also be an object of such lists, one after the other.
 //!
-//! A formula without a row is called with the columns it requires and the settings `usual`, as far as its config has them;
-//! with two aggregations and with weights, if it takes any.
+//! How a call is recorded: `@slots` names the recorded column of an output, `@keys` says whether keys of numbers are
+//! hashed, `@without_keys` excepts those with a prefix, `@together` hashes the columns after so many calls only,
+//! `@apart` records the result before the outputs, `@before` makes an empty record first.
+//!
+//! A formula without a row is called with the columns it requires and the settings `usual`, as far as its config has
+//! them; with two aggregations and with weights, if it takes any.
 
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
@@ -138,6 +142,9 @@ impl Row<'_> {
 
     fn run<R: Bits + Number>(&self, case: &impl Sources<R>, out: &mut Out<'_, R>) -> Result<(), Fault> {
         let mut kept: Option<(Value, Columns<R>)> = None;
+        if self.calls.first().is_some_and(|call| call.get("@before").is_some()) {
+            out.record(());
+        }
         for (place, settings) in self.calls.iter().enumerate() {
             let batch = case.batch();
             let groups_name = settings.get("@groups").cloned().unwrap_or(Value::Null);
@@ -180,7 +187,14 @@ impl Row<'_> {
                 Some(Value::Bool(keys)) => *keys,
                 _ => self.entry.numbers.iter().any(|name| name.ends_with('*')),
             };
-            let returned = Returned { result, keys, columns: self.entry.outputs, outputs: &outputs };
+            let without_keys = match settings.get("@without_keys") {
+                Some(Value::Text(prefix)) => Some(&**prefix),
+                _ => None,
+            };
+            if settings.get("@apart").is_some() {
+                out.record(Returned { result: result.clone(), keys, without_keys, columns: &[], outputs: &outputs });
+            }
+            let returned = Returned { result, keys, without_keys, columns: self.entry.outputs, outputs: &outputs };
             for (column, slot) in self.entry.outputs.iter().zip(self.slots(settings)) {
                 if let (Some(slot), Some(Array::Real(found))) = (slot, outputs.get(column.name)) {
                     if let Some(room) = out.slot(slot).get_mut(..found.len()) {
@@ -382,6 +396,8 @@ impl<R: Bits> Sources<R> for VocabCase<'_, R> {
 struct Returned<'a, R> {
     result: Checked<Vec<(Cow<'static, str>, f64)>>,
     keys: bool,
+    /// Entries whose keys start with this are hashed without them.
+    without_keys: Option<&'a str>,
     columns: &'static [Column],
     outputs: &'a Columns<R>,
 }
@@ -391,7 +407,7 @@ impl<R: Bits> Hashed for Returned<'_, R> {
         match &self.result {
             Ok(numbers) => {
                 for (key, number) in numbers {
-                    if self.keys {
+                    if self.keys && !self.without_keys.is_some_and(|prefix| key.starts_with(prefix)) {
                         hash.add(&**key);
                     }
                     hash.add(number);

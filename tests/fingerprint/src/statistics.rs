@@ -2,7 +2,7 @@
 
 use tokenwise::{
     metric::{self, Analysis, AnalysisInput, Histogram, RunningMoments},
-    Batch, CoMoments, Divisor, Layout, Mask, Moments, Result, Spread,
+    Batch, CoMoments, Divisor, Layout, Mask, Moments, PairInput, Result, Spread,
 };
 
 use crate::{
@@ -25,9 +25,10 @@ pub(crate) fn moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
 }
 
 pub(crate) fn co_moments<R: Value>(case: &Case<'_, R>, out: &mut Out<'_, R>) {
-    let found = CoMoments::of(&case.batch, case.rewards, case.values);
+    let found = CoMoments::of(&case.batch, PairInput { x: case.rewards, y: case.values });
     out.record(found);
-    let (Ok(mut merged), Ok(other)) = (found, CoMoments::of(&case.batch, case.log_probs, case.old_log_probs)) else {
+    let other = PairInput { x: case.log_probs, y: case.old_log_probs };
+    let (Ok(mut merged), Ok(other)) = (found, CoMoments::of(&case.batch, other)) else {
         return;
     };
     merged.merge(&other);

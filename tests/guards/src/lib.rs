@@ -1,6 +1,6 @@
-//! How many instructions per token the kernels may take. `cargo bench --package tokenwise-guards` counts them under callgrind and
-//! fails above the limit: an inner loop that is no longer vectorised takes several times as many. Counts, unlike times, are the
-//! same on a busy machine.
+//! How many instructions per token the kernels may take. `cargo bench --package tokenwise-guards` counts them under
+//! callgrind and fails above the limit: an inner loop that is no longer vectorised takes several times as many. Counts,
+//! unlike times, are the same on a busy machine.
 
 /// Sequences of a batch, and slots of each: 9/16 of them kept, as in a padded batch of answers.
 pub const SHAPE: (usize, usize) = (32, 512);

@@ -1,4 +1,4 @@
-//! Runs the golden cases below the folder given and says what became of them.
+//! Runs the golden cases below a folder and prints the results.
 
 use std::{path::PathBuf, process::ExitCode};
 

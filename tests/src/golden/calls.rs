@@ -1,4 +1,4 @@
-//! The calls that golden cases make, for whoever computes the same formulas elsewhere.
+//! The calls that golden cases make, for tests of other implementations of the formulas.
 
 use std::{cell::RefCell, io, path::Path};
 

@@ -1,4 +1,4 @@
-//! One case, read strictly: what is not known is an error that names it.
+//! One case, read strictly: anything unknown is an error that names it.
 
 use std::{cell::RefCell, collections::BTreeSet};
 
@@ -22,14 +22,15 @@ pub(super) use super::parse::{number, numbers};
 /// Parameters for which `null` means off, not the default.
 const NULL_IS_OFF: [&str; 3] = ["clip", "max_loss", "log_prob_floor"];
 
-/// Why an operation gave no outputs.
+/// Why an operation has no outputs.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The library refused the call.
+    /// The library rejected the call.
     Refused(tokenwise::Error),
-    /// The case itself is at fault: something is missing, or not known.
+    /// The case itself is wrong: something is missing or unknown.
     Malformed(String),
-    /// A value with which no call can be made: a wrong length, a word that names nothing. Where an error is expected, this is one.
+    /// A value with which no call can be made: a wrong length, an unknown name. Counts as an error where one is
+    /// expected.
     Unfit(String),
 }
 
@@ -54,12 +55,12 @@ impl From<Refusal> for Failure {
 
 pub(super) type Ran = Result<Outputs, Failure>;
 
-/// What a word stands for.
+/// The value of a name.
 pub(super) fn word<T>(name: &str, key: &str, meaning: impl FnOnce(&str) -> Option<T>) -> Result<T, Failure> {
     meaning(name).ok_or_else(|| Failure::Unfit(format!("{key}: unknown name \"{name}\"")))
 }
 
-/// The named members of `inputs` or `params`; remembers which were asked for.
+/// The named members of `inputs` or `params`; records which were read.
 pub(super) struct Fields<'v> {
     what: &'static str,
     map: Option<&'v Map<String, Value>>,
@@ -184,10 +185,10 @@ impl<'v> Case<'v> {
         })
     }
 
-    /// Runs the case and compares what came out with what was expected; gives the largest deviation.
+    /// Runs the case and compares its results with the expected ones; returns the largest deviation.
     pub(super) fn check(&self) -> Result<f64, String> {
         let ran = if self.single { ops::run::<f32>(self) } else { ops::run::<f64>(self) };
-        // a call that was refused may not have come to its last parameter
+        // a rejected call may not have read all parameters
         if ran.is_ok() {
             self.inputs.unknown()?;
             self.params.unknown()?;
@@ -301,7 +302,7 @@ impl<'v> Case<'v> {
         numbers(key, value, len).map(Some).map_err(Failure::Unfit)
     }
 
-    /// A text, or a number as one would write it in a text.
+    /// A text, or a number as text.
     pub(super) fn spelled(&self, key: &str) -> Result<String, Failure> {
         match self.set(&[key]) {
             Some(value @ Value::Number(_)) => Ok(value.to_string()),
@@ -342,7 +343,7 @@ impl<'v> Case<'v> {
         if let Some(counts) = self.counts()? {
             usual.set("counts", counts);
         }
-        // an operation that has no use for it refuses an unknown mode all the same
+        // an unknown mode is rejected even if the operation does not use it
         usual.read::<Aggregate<'_>>(key).map_err(Refusal::from)?;
         Ok(usual)
     }

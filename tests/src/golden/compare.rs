@@ -1,4 +1,4 @@
-//! Compares outputs with what was expected of them.
+//! Compares outputs with the expected ones.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! Numbers a document states that do not follow from its own formula: each is run, must give the exact value, and must
-//! not give the document's.
+//! Printed numbers of worked examples that do not follow from their formulas: each formula is run, must give the exact
+//! value, and must not give the printed one.
 
 use serde_json::{json, Value};
 
@@ -46,11 +46,11 @@ fn check(value: &Value) -> Result<f64, String> {
     let deviation = Case::parse(canonical(&case)?.as_ref())?.check()?;
     let said = value["document_says"].as_array().ok_or("document_says: expected a list")?;
     let exact = numbers("exact", &value["exact"], said.len())?;
-    // documents round to two or three digits: only a difference beyond that is a slip; null is what the document left out
-    let slips = said.iter().zip(exact).filter_map(|(said, exact)| Some((number(said)? - exact).abs() > 5e-3));
-    if slips.into_iter().any(|slip| slip) {
+    // examples print two or three digits: only a larger difference is an error; null marks a number that is not printed
+    let wrong = said.iter().zip(exact).filter_map(|(said, exact)| Some((number(said)? - exact).abs() > 5e-3));
+    if wrong.into_iter().any(|wrong| wrong) {
         Ok(deviation)
     } else {
-        Err("the document's numbers are right after all".into())
+        Err("the printed numbers are right after all".into())
     }
 }

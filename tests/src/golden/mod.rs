@@ -1,4 +1,4 @@
-//! Runs golden cases: files of inputs and of what a named implementation made of them.
+//! Runs golden cases: files with inputs and the results of a named implementation.
 //!
 //! The format is documented in `tests/golden/README.md`.
 
@@ -22,16 +22,16 @@ use case::Case;
 
 pub use calls::{calls, RecordedCall};
 
-/// What became of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub struct Outcome {
     /// The operation, or `file` where a file could not be read.
     pub op: String,
     /// Where the case stands: file, index and name.
     pub place: String,
-    /// Who computed the expected numbers, by the profile; `other` for textbooks, documents and plain torch.
+    /// Who computed the expected numbers, by the profile; `other` for textbooks, worked examples and plain torch.
     pub framework: String,
-    /// Whether the expected numbers are double precision, not rounded to what a document prints.
+    /// Whether the expected numbers are double precision, not rounded for print.
     pub exact: bool,
     /// The largest distance from what was expected (relative where that is above 1), or why it failed.
     pub result: Result<f64, String>,
@@ -114,7 +114,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Runs one case; gives its operation and what became of it.
+/// Runs one case; returns its operation and its result.
 type RunOne = fn(&Value) -> (String, Result<f64, String>);
 
 /// Runs every `*.json` below a folder (or the one file given), in the order of their names.

@@ -10,7 +10,7 @@ pub(super) fn tolerance(value: &Value, key: &str, default: f64) -> Result<f64, S
     }
 }
 
-/// Group ids are any integers in a file; the library wants them dense.
+/// Group ids are any integers in a file; the library requires dense ones.
 pub(super) fn dense_ids(value: &Value, rows: usize) -> Result<Vec<u32>, String> {
     let list = value.as_array().ok_or("groups: expected a list")?;
     if list.len() != rows {
@@ -29,7 +29,7 @@ pub(super) fn dense_ids(value: &Value, rows: usize) -> Result<Vec<u32>, String> 
         .collect())
 }
 
-/// A JSON number, one of the strings that stand for what JSON cannot say, or a truth value as 0 or 1.
+/// A JSON number, a string for one that JSON cannot represent, or a boolean as 0 or 1.
 pub(super) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(truth) => Some(f64::from(u8::from(*truth))),

@@ -1,7 +1,7 @@
 //! Runs formulas of the catalogue with the inputs and parameters of a case.
 //!
-//! A step is one entry of the catalogue. The names that a case uses for columns, numbers and settings are those of the entry,
-//! except for the pairs in `names`.
+//! A step is one entry of the catalogue. The names that a case uses for columns, numbers and settings are those of the
+//! entry, except for the pairs in `names`.
 
 use std::{
     cell::RefCell,
@@ -21,11 +21,11 @@ use super::{
 };
 
 thread_local! {
-    /// The formulas that were called since [`called`] was asked.
+    /// The formulas called since the last call of [`called`].
     static CALLED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// The formulas that this thread has called since the last time.
+/// The formulas that this thread has called since the last call.
 pub(super) fn called() -> BTreeSet<&'static str> {
     CALLED.take()
 }
@@ -33,10 +33,10 @@ pub(super) fn called() -> BTreeSet<&'static str> {
 /// The entry's name and that of the case.
 pub(super) type Names = &'static [(&'static str, &'static str)];
 
-/// Columns that a case may leave out although the entry needs them: every entry is this number.
+/// Columns that a case may omit although the entry requires them: filled with this number.
 const USUAL: [(&str, f64); 2] = [("bootstrap", 0.0), ("grad_kl", 1.0)];
 
-/// One formula, and what it is called with.
+/// One formula and its arguments.
 pub(super) struct Step {
     pub(super) entry: &'static Entry,
     names: Names,
@@ -70,18 +70,18 @@ impl Step {
         Ok(Self { entry, names, config: Value::EMPTY, mask: None, empty: None, groups: true })
     }
 
-    /// What a case calls something of the entry.
+    /// The name in the case for a name of the entry.
     fn name<'n>(&self, own: &'n str) -> &'n str {
         self.names.iter().find(|(known, _)| *known == own).map_or(own, |(_, name)| name)
     }
 
-    /// Refuses a case without these parameters, although the config may have defaults for them.
+    /// Rejects a case without these parameters, although the config may have defaults for them.
     pub(super) fn needs(self, case: &Case<'_>, params: &[&str]) -> Result<Self, Failure> {
         params.iter().try_for_each(|key| case.number(key, None).map(drop))?;
         Ok(self)
     }
 
-    /// Takes every parameter that is no column as a setting; the entry refuses those it does not have.
+    /// Takes every parameter that is not a column as a setting; the entry rejects unknown ones.
     pub(super) fn params(mut self, case: &Case<'_>) -> Result<Self, Failure> {
         if self.entry.config.is_some() {
             for (name, json) in case.params() {
@@ -95,7 +95,8 @@ impl Step {
         Ok(self)
     }
 
-    /// Takes a typed config, usually that of the profile, and over it the parameters that have the names of its settings.
+    /// Takes a typed config, usually that of the profile, and over it the parameters that have the names of its
+    /// settings.
     pub(super) fn config(mut self, case: &Case<'_>, config: impl Serialize) -> Result<Self, Failure> {
         self.config = value(config)?;
         let Value::Map(pairs) = self.config.clone() else { return Ok(self) };
@@ -154,14 +155,14 @@ impl Step {
         self
     }
 
-    /// Says what these numbers are without any kept token, in place of an error.
+    /// Sets the values of these numbers for a batch without kept tokens, which would otherwise be an error.
     pub(super) fn or_empty(mut self, empty: Empty, numbers: &'static [&'static str]) -> Self {
         self.empty = Some((empty, numbers));
         self
     }
 }
 
-/// What the steps of a case have made so far.
+/// The results of the steps of a case so far.
 pub(super) struct Run<'c, R> {
     pub(super) case: &'c Case<'c>,
     pub(super) made: BTreeMap<&'static str, (Kind, Array<R>)>,
@@ -216,7 +217,7 @@ impl<'c, R: Number> Run<'c, R> {
         Ok(())
     }
 
-    /// A column of an entry: made by an earlier step, an input, or a parameter.
+    /// A column of an entry: written by an earlier step, an input, or a parameter.
     fn column(&self, step: &Step, column: &Column) -> Result<Option<Array<R>>, Failure> {
         let (case, name) = (self.case, step.name(column.name));
         if let Some((_, array)) = self.made.get(name) {
@@ -276,12 +277,12 @@ impl<'c, R: Number> Run<'c, R> {
         Ok(run.take("tokens"))
     }
 
-    /// A column that a step has made.
+    /// A column that a step has written.
     pub(super) fn take(&mut self, name: &str) -> Array<R> {
         self.made.remove(name).map_or(Array::Flag(Vec::new()), |(_, array)| array)
     }
 
-    /// All that the steps have made.
+    /// All results of the steps.
     pub(super) fn outputs(self) -> Outputs {
         let case = self.case;
         let numbers = self.numbers.into_iter().map(|(name, number)| (name, Output::Scalar(number)));

@@ -119,7 +119,8 @@ fn every_key_is_what_its_formula_says() {
         assert_eq!(keys, want.map(|(key, _)| key));
         for (key, want) in want {
             let got = value(&report, key).unwrap();
-            assert!((got - want).abs() <= 1e-13 * want.abs().max(1.0), "seed {seed} {key}: {got} {want}");
+            let close = approx::relative_eq!(got, want, epsilon = 1e-13, max_relative = 1e-13);
+            assert!(close, "seed {seed} {key}: {got} {want}");
         }
         assert_eq!((of_h.count(), of_cov.count()), (kept.len() as u64, kept.len() as u64));
         assert_eq!((report.lambda(), report.beta), (game.lambda(), game.beta()));

@@ -1,4 +1,4 @@
-//! A controller taken up from what was written in the middle says the same as the one that went on.
+//! A controller restored from a saved state gives the same results as the one that was saved.
 
 use serde::{de::DeserializeOwned, Serialize};
 use tokenwise::{control::*, Real};

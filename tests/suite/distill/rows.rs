@@ -1,4 +1,4 @@
-//! Those of several entries of the vocabulary, or all.
+//! Distillation losses over several entries of the vocabulary, or all.
 
 use tokenwise::{loss::*, policy::*, Result};
 use tokenwise_catalogue::Array;
@@ -95,7 +95,7 @@ impl Case for ForwardKlTopk {
     type Config = (Weighing, ForwardKlTopKConfig<'static>, Option<u32>);
     fn config(random: &mut Random) -> Self::Config {
         let config = ForwardKlTopKConfig {
-            // off the grid of the entries, where there is no slope
+            // not on the grid of the entries, where the slope is undefined
             log_prob_floor: random.pick(&[Some(-10.005), None, Some(-2.005)]),
             max_loss: random.pick(&[Some(10.0), None, Some(0.5)]),
             aggregate: Aggregate::default(),

@@ -1,4 +1,4 @@
-//! Those of the sampled token alone.
+//! Distillation losses of the sampled token.
 
 use tokenwise::{loss::*, rollout::*, Divisor, Result};
 use tokenwise_tests::generate::{Column, Flat, Number, Random};
@@ -71,7 +71,7 @@ impl Case for OpdLoss {
     fn config(random: &mut Random) -> Self::Config {
         let route = random.pick(&[OpdRoute::Clipped, OpdRoute::Surrogate, OpdRoute::Reinforce, OpdRoute::Supervised]);
         let kl = kl_config(random);
-        // supervised K1 is refused
+        // supervised K1 is rejected
         let estimator = if route == OpdRoute::Supervised { random.pick(&ESTIMATORS[1..]) } else { kl.estimator };
         let config = OpdLossConfig {
             kl: tokenwise::divergence::KlConfig { estimator, ..kl },

@@ -1,4 +1,4 @@
-//! Aggregations that cannot be right, through every formula that takes one.
+//! Invalid aggregations, in every formula that takes one.
 
 use tokenwise::{loss::*, Error, Groups};
 use tokenwise_catalogue::{Array, Entry, Value};
@@ -38,7 +38,7 @@ fn refused(aggregate: Aggregate<'_>, error: Error) {
     }
 }
 
-/// One sequence a prompt.
+/// One sequence per prompt.
 fn by_prompt(tokens: &[u64]) -> AggregateMode<'_> {
     AggregateMode::PromptMean { groups: Groups::from_ids(&[0, 1]).unwrap(), tokens }
 }
@@ -71,7 +71,7 @@ fn global_counts() {
             if what == "ranks" || what == needed {
                 refused(aggregate, Error::Config { what, must_be: "at least 1", got: 0.0 });
             } else {
-                // only the counts that the mode divides by are looked at
+                // only the counts that the mode divides by are checked
                 for (entry, setting) in losses(aggregate) {
                     setting.accepted(entry, "global counts");
                 }
@@ -85,7 +85,7 @@ fn nothing_kept() {
     for mode in modes(&[9, 9]) {
         for (entry, mut setting) in losses(Aggregate { mode, ..Default::default() }) {
             setting.mask = [false; TOKENS];
-            // a sum of nothing is 0, a mean of nothing is not defined
+            // an empty sum is 0, an empty mean is undefined
             if mode != AggregateMode::TokenSum {
                 setting.refused(entry, "nothing kept", Error::EmptyMask);
             }
@@ -108,7 +108,7 @@ fn nothing_kept() {
     }
 }
 
-/// Losses that report means of the batch at hand as well, which it must have.
+/// Losses that also report means of the current batch, which must not be empty.
 const METRICS_OF_THE_BATCH: [&str; 1] = ["bypass_loss"];
 
 #[test]

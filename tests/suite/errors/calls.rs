@@ -1,5 +1,5 @@
-//! Calls that the catalogue does not make: functions with a state, texts, the comparison of profiles, and scratch of the wrong
-//! length. The other parameters of functions with scratch are tested in `formulas.rs`.
+//! Calls that the catalogue does not make: functions with a state, texts, the comparison of profiles, and scratch of
+//! the wrong length. The other parameters of functions with scratch are tested in `formulas.rs`.
 
 mod profiles;
 
@@ -14,7 +14,7 @@ use tokenwise::{
 
 use super::{Call, Ended, Function, Unwritten, SEQUENCES, TOKENS, UNIT};
 
-/// Log-probabilities, rewards and whatever else has one number per token.
+/// Log-probabilities, rewards and other columns with one number per token.
 const X: &[f64; TOKENS] = &[0.5; TOKENS];
 const SCORES: &[f64; SEQUENCES] = &[0.5; SEQUENCES];
 
@@ -32,7 +32,7 @@ fn policy() -> PolicyLossInput<'static, f64> {
     PolicyLossInput::new(X, X, X)
 }
 
-/// Scratch whose content cannot be looked into.
+/// Scratch whose content is not public.
 fn opaque<T: Clone + Default>(call: &mut Call, name: &'static str, len: usize) -> Vec<T> {
     vec![T::default(); call.len(name, len)]
 }
@@ -130,7 +130,7 @@ fn trie_complexity(call: &mut Call) -> Ended {
     Ended::new(weight::trie_complexity(&call.batch(), &pair(), input, &config, &mut scratch, &mut out)).with(&out)
 }
 
-/// A mask is not to be touched by a call that is refused; in one that is not, any of it may stay as it was.
+/// A mask must not change in a rejected call; in an accepted one any entry may stay the same.
 fn masked(result: Result<()>, keep: &[bool]) -> Ended {
     let refused = result.is_err();
     let ended = Ended::new(result);
@@ -167,7 +167,7 @@ const REJECTION: RejectionConfig<'static> = RejectionConfig {
     divisor: tokenwise::Divisor::Count,
 };
 
-/// Metrics of one criterion, which only a call that is not refused fills.
+/// Metrics of one criterion, which only an accepted call fills.
 fn criteria(call: &mut Call, run: impl FnOnce(&mut Call, &mut [CriterionMetrics]) -> Result<()>) -> Ended {
     let mut metrics: Vec<CriterionMetrics> = opaque(call, "per_criterion", 1);
     let result = run(call, &mut metrics);
@@ -218,7 +218,7 @@ fn openrlhf_metrics(call: &mut Call) -> Ended {
 }
 
 fn role_baseline(call: &mut Call) -> Ended {
-    // the roles say how many sequences there are, so their own number cannot be wrong
+    // the number of roles is the number of sequences, so it cannot be wrong
     let (scores, mut out) = (call.input("scores", 3), call.output("out", 3));
     let decay = call.number("decay", UNIT);
     let result = RoleBaseline::new(decay).and_then(|baseline| {

@@ -8,7 +8,7 @@ use super::{INF, NAN};
 /// A number of a config, or, behind a `@`, of the inputs.
 pub(crate) struct Field {
     pub(crate) path: &'static str,
-    /// As the error names it.
+    /// Its name in errors.
     pub(crate) what: &'static str,
     pub(crate) domain: &'static Domain,
 }
@@ -17,9 +17,9 @@ pub(crate) struct Row {
     /// The rest of the config, as JSON.
     pub(crate) base: &'static str,
     pub(crate) numbers: &'static [Field],
-    /// What it says to a batch without kept tokens.
+    /// The result for a batch without kept tokens.
     pub(crate) all_dropped: Option<Error>,
-    /// What it says to a batch with one.
+    /// The result for a batch with one.
     pub(crate) one_kept: Option<Error>,
 }
 

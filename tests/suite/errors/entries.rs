@@ -1,4 +1,4 @@
-//! Single entries that cannot be right, and fields whose domain depends on another.
+//! Invalid single entries, and fields whose domain depends on another.
 
 use tokenwise::{advantage::*, loss::*, policy::*, reward::*, Batch, Error, Groups, Layout, Mask, Moments};
 
@@ -53,7 +53,7 @@ fn attention_weights() {
         ([1.0, -9.0, 0.5, -0.25], Some((3, -0.25))),
         ([f64::INFINITY, 0.0, 0.5, 1.0], Some((0, f64::INFINITY))),
         ([1.0, 1.0, f64::NEG_INFINITY, 1.0], Some((2, f64::NEG_INFINITY))),
-        // no weight at all: named by the first kept slot
+        // no weight at all: the error names the first kept slot
         ([0.0, 1.0, 0.5, 0.25], Some((0, 0.0))),
         ([1.0, 1.0, 0.0, -0.0], Some((2, 0.0))),
         // dropped, or undefined but not negative

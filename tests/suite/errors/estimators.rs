@@ -1,4 +1,4 @@
-//! Groups, roles and weights that estimators cannot take.
+//! Invalid groups, roles and weights of estimators.
 
 use tokenwise::{advantage::*, Batch, Error, Groups, Layout, Mask, Moments};
 
@@ -56,7 +56,7 @@ fn weights_of_sources() {
         let result = gdpo(&batch(), &groups, input, &GdpoConfig::default(), scratch, &mut out);
         Ended::new(result).with(&out).with(&moments).refused("gdpo", error);
     }
-    // no source at all is a sum of nothing
+    // no source at all is an empty sum
     let (mut moments, mut out) = ([Moments::default(); 1], [f64::UNWRITTEN; 2]);
     let input = GdpoInput { sources: &[], weights: &[] };
     decoupled_scores(&groups, input, &GroupConfig::default(), &mut moments, &mut out).unwrap();

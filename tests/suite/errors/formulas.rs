@@ -1,8 +1,8 @@
 //! The formulas of the catalogue, called with one thing wrong at a time.
 //!
-//! What the columns are called and how long they have to be is in the catalogue. The domains of the configs' numbers are in
-//! the cases, and so is what a formula says to a mask with too few tokens. The lengths of scratch, which the catalogue makes
-//! itself, are tested in `calls.rs`.
+//! What the columns are called and how long they have to be is in the catalogue. The domains of the configs' numbers
+//! are in the cases, and so is the result for a mask with too few tokens. The lengths of scratch, which the
+//! catalogue makes itself, are tested in `calls.rs`.
 
 use tokenwise::{Batch, Error, Groups, Layout, Mask};
 use tokenwise_catalogue::{
@@ -19,7 +19,7 @@ const KEPT: [bool; TOKENS] = [true, true, false, true, true, true];
 /// Sources of rewards, and their weights.
 const SOURCES: usize = 2;
 
-/// Outputs that the core calls `out`, as it does where there is nothing to tell them from.
+/// Outputs that the core calls `out`, the name of a single output.
 const CALLED_OUT: &[(&str, &str)] = &[
     ("token_log_probs", "log_probs"),
     ("entropy", "entropy"),
@@ -45,7 +45,7 @@ const CALLED_OUT: &[(&str, &str)] = &[
     ("group_tokens", "tokens"),
 ];
 
-/// Inputs that the core calls otherwise.
+/// Inputs with another name in the core.
 const CALLED: &[(&str, &str)] = &[
     ("teacher_ids", "teacher"),
     ("student_ids", "student"),
@@ -135,7 +135,7 @@ impl<R: Number> Setting<R> {
         }
         let outputs = setting.with(entry, |batch, groups, setting| entry.outputs_for(batch, groups, &setting.inputs));
         for (name, array) in outputs.iter() {
-            // whatever is shifted has two numbers per token
+            // the shifted column has two numbers per token
             let len = if entry.name == "shift" { 2 * TOKENS } else { array.len() };
             setting.outputs.set(name, unwritten(array.element(), len));
         }
@@ -187,7 +187,7 @@ impl<R: Number> Setting<R> {
         (result, outputs)
     }
 
-    /// Asserts that the call is refused with this error before anything is written.
+    /// Asserts that the call is rejected with this error before anything is written.
     pub(super) fn refused(&self, entry: &Entry, what: &str, error: Error) {
         let (result, outputs) = self.call(entry);
         // Debug rather than ==: the offending number may be NaN
@@ -196,7 +196,7 @@ impl<R: Number> Setting<R> {
         assert_eq!(outputs, self.outputs, "{}: {what}: outputs were touched", entry.name);
     }
 
-    /// Asserts that the call is carried out and every entry written.
+    /// Asserts that the call succeeds and writes every entry.
     pub(super) fn accepted(&self, entry: &Entry, what: &str) {
         let (result, outputs) = self.call(entry);
         assert_eq!(result.map(drop), Ok(()), "{}: {what}", entry.name);
@@ -217,7 +217,7 @@ impl<R: Number> Setting<R> {
 /// Formulas that are made for other languages: their cases are those of the types they belong to.
 const MADE: &[(&str, Row)] = &[("analysis_sums", needs_one()), ("moments", any()), ("co_moments", any())];
 
-/// What the cases say about their formulas. Those without an entry are in `calls.rs`.
+/// The domains in the cases. Formulas without an entry are in `calls.rs`.
 pub(super) fn rows() -> impl Iterator<Item = (&'static Entry, &'static Row)> {
     let cases = crate::case::cases().flat_map(|case| case.domains.iter().map(|row| (case.name, row)));
     cases.chain(MADE.iter().map(|(name, row)| (*name, row))).filter_map(|(name, row)| Some((find(name)?, row)))
@@ -249,7 +249,7 @@ fn wrong_lengths<R: Number>(entry: &'static Entry, row: &'static Row) {
     let right = Setting::<R>::new(entry, row);
     right.accepted(entry, "nothing wrong");
     for (place, column) in entry.inputs.iter().enumerate() {
-        // the first of these says how many sequences there are, so it cannot be too long
+        // the length of the first of these is the number of sequences, so it cannot be too long
         let says_how_many = entry.over == Over::Sequences && place == 0;
         let any_length = matches!(column.kind, Kind::Single | Kind::Group)
             || column.kind == Kind::List && column.name != "raw"
@@ -266,7 +266,7 @@ fn wrong_lengths<R: Number>(entry: &'static Entry, row: &'static Row) {
         }
     }
     for column in entry.outputs {
-        // as many indices are drawn as there is place for
+        // the length of the output is the number of draws
         if column.name == "indices" {
             continue;
         }
@@ -362,7 +362,7 @@ fn wrong_tokens<R: Number>(entry: &'static Entry, row: &'static Row) {
         wrong.inputs.set("tokens", tokens);
         wrong.refused(entry, "a token", Error::TokenId { index: place, id, vocab: 1 });
     }
-    // whatever stands in a dropped slot is not looked at
+    // dropped slots are not checked
     let mut tokens = vec![0; TOKENS];
     tokens[2] = u32::MAX;
     let mut setting = right.clone();

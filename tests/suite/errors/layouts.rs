@@ -1,4 +1,4 @@
-//! Layouts, masks and groups that cannot be right, and the words of the errors.
+//! Invalid layouts, masks and groups, and the messages of the errors.
 
 use tokenwise::{policy::*, shift, Batch, Error, Groups, Layout, Mask};
 

@@ -1,8 +1,8 @@
-//! Every wrong input of every function gives its own error, and leaves the outputs as they were.
+//! Every wrong input of every function gives its own error and leaves the outputs unchanged.
 //!
-//! `formulas.rs` calls every formula of the catalogue, with one column or number wrong at a time. What the catalogue does not call is
-//! in `calls.rs`: there a [`Call`] hands out slices and numbers by the names of the signature. A first call with nothing wrong tells
-//! which there are; then each of them is made wrong in turn.
+//! `formulas.rs` calls every formula of the catalogue, with one column or number wrong at a time. What the catalogue
+//! does not call is in `calls.rs`: there a [`Call`] hands out slices and numbers by the names of the signature. A first
+//! valid call collects the names; then each of them is made wrong in turn.
 
 mod aggregation;
 mod calls;
@@ -57,7 +57,7 @@ enum Parameter {
     Number(&'static str, &'static Domain),
 }
 
-/// A call in the making.
+/// A call under construction.
 pub(crate) struct Call {
     wrong: Wrong,
     parameters: Vec<Parameter>,
@@ -108,7 +108,7 @@ pub(crate) trait Unwritten: Copy {
 }
 
 impl Unwritten for f64 {
-    // a number rather than a NaN: those with a payload are no constants in older compilers
+    // a number rather than a NaN: with a payload it is not a constant expression in older compilers
     const UNWRITTEN: Self = -1.234_567_890_123_456_7e-289;
     fn is_unwritten(&self) -> bool {
         self.to_bits() == Self::UNWRITTEN.to_bits()
@@ -137,7 +137,7 @@ impl Unwritten for Moments {
     }
 }
 
-/// How a call ended, and how many entries of its outputs are as they were.
+/// The result of a call, and how many entries of its outputs are unchanged.
 pub(crate) struct Ended {
     result: Result<()>,
     untouched: usize,
@@ -154,14 +154,14 @@ impl Ended {
         Self { untouched: self.untouched + untouched, entries: self.entries + output.len(), ..self }
     }
 
-    /// Asserts that it was refused with this error before anything was written.
+    /// Asserts that it was rejected with this error before anything was written.
     pub(crate) fn refused(self, what: &str, want: Error) {
         // Debug rather than ==: the offending number may be NaN
         assert_eq!(format!("{:?}", self.result), format!("{:?}", Err::<(), _>(want)), "{what}");
         assert_eq!(self.untouched, self.entries, "{what}: outputs were touched");
     }
 
-    /// Asserts that it was carried out and every entry written.
+    /// Asserts that it succeeded and wrote every entry.
     pub(crate) fn accepted(self, what: &str) {
         assert_eq!(self.result, Ok(()), "{what}");
         assert_eq!(self.untouched, 0, "{what}: outputs were left unwritten");

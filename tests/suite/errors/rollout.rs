@@ -1,4 +1,4 @@
-//! Configs of the rollout functions that the table has no column for: texts, and words that exclude each other.
+//! Configs of the rollout functions that the tables do not cover: texts, and names that exclude each other.
 
 use tokenwise::{
     control::{AdaptiveKl, AdaptiveKlConfig, FixedKl},
@@ -58,7 +58,7 @@ fn criteria_out_of_order() {
         assert!(matches!(error, Err(Error::Entry { what: "criteria", index: 1, .. })));
         assert_eq!(keep, [true]);
     }
-    // the others have no lower bound to be wrong
+    // the others have no lower bound
     let unused = Criterion { option: RejectionOption::TokenK2, lower: f64::NAN, upper: 1.0 };
     rollout_rejection(&one(), INPUT, &RejectionConfig { criteria: &[unused], ..Default::default() }, &mut [true])
         .unwrap();

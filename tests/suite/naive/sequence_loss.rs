@@ -208,7 +208,7 @@ losses! {
         |flat, input, config| vespo(tokens(flat), input, config);
 }
 
-/// Rollout weights, if so chosen.
+/// Rollout weights, if chosen.
 fn rollout_weights<R: Number>(flat: &Flat<R>, weighed: bool) -> impl Fn(&str) -> Option<Array<R>> + '_ {
     move |column| (weighed && column == "weights").then(|| Array::Real(flat.column(Column::Weights).to_vec()))
 }

@@ -1,4 +1,4 @@
-//! What is not a number, in the estimators of stage 4.
+//! NaN in the estimators of stage 4.
 
 use tokenwise::advantage::{GroupScale, Singleton};
 use tokenwise_tests::{
@@ -30,7 +30,7 @@ fn nan_stays_in_its_token() {
     stays_in_its_token::<MinillmAdvantage>(&[RefLogProbs, OldLogProbs]);
 }
 
-/// A score that is none spoils its group, and no other.
+/// A NaN score makes its group NaN, and no other.
 #[test]
 fn nan_stays_in_its_group() {
     fn check<C: Case>(spoils: impl Fn(C::Config) -> bool) {
@@ -58,7 +58,7 @@ fn nan_stays_in_its_group() {
     check::<NormalizeScores>(|config| config.mean != tokenwise::advantage::Level::Off);
     check::<MaxRl>(|_| true);
     check::<DecoupledScores>(|(sources, _)| sources > 0);
-    // the best is the only one that has anything
+    // only the best has a value
     check::<BestOfGroup>(|_| false);
     let (mut flat, _) = world::<f32>(0);
     flat.outcomes[0] = f32::NAN;
@@ -66,7 +66,7 @@ fn nan_stays_in_its_group() {
     assert!(BestOfGroup::run(&flat, config).unwrap().sequences.concat().iter().any(|x| x.is_nan()));
 }
 
-/// Whitened over the batch, it spoils all of it.
+/// Whitening over the batch makes all of it NaN.
 #[test]
 fn nan_spoils_what_is_whitened() {
     let (mut flat, _) = world::<f64>(5);
@@ -83,7 +83,7 @@ fn nan_spoils_what_is_whitened() {
     }
 }
 
-/// A return that is none is in the baseline of every token it is compared with, and of no other prompt.
+/// A NaN return is in the baseline of every token of its prompt in the same column, and of no other prompt.
 #[test]
 fn nan_spoils_its_columns() {
     for seed in 0..40 {
@@ -103,7 +103,7 @@ fn nan_spoils_its_columns() {
                 assert_eq!(outcome.tokens[0][slot].is_nan(), spoils, "{column:?}");
                 assert_eq!(outcome.tokens[1][slot].is_nan(), spoils, "{column:?}");
             }
-            // together with another that keeps the same column, both are undefined there
+            // another sequence that keeps the same column is NaN there too
             spoilt.group_ids = vec![0, 0];
             let together = TirOptimalTokenBaseline::run(&spoilt, config).unwrap();
             let first_of_other = flat.rows[1].clone().find(|&slot| flat.keep[slot]).unwrap();

@@ -1,4 +1,4 @@
-//! What happens to numbers that are not ordinary ones, and to batches that hardly are.
+//! NaN, infinities and other special values, and batches of unusual shapes.
 
 mod estimators;
 mod policy_losses;
@@ -30,7 +30,7 @@ fn world<R: Number>(seed: u64) -> (Flat<R>, usize) {
         .unwrap()
 }
 
-/// Runs a case with NaN in one column of one kept slot: gives what it wrote for that slot, and all of the outcome.
+/// Runs a case with NaN in one column of one kept slot; returns the outputs of that slot, and all outputs.
 fn with_nan<C: Case, R: Number>(seed: u64, column: Column) -> (Vec<R>, Outcome<R>) {
     let (mut flat, slot) = world::<R>(seed);
     let config = C::config(&mut Random::new(seed));
@@ -39,7 +39,7 @@ fn with_nan<C: Case, R: Number>(seed: u64, column: Column) -> (Vec<R>, Outcome<R
     flat.columns[column as usize][slot * width] = R::nan();
     let outcome = C::run(&flat, config).unwrap();
     if C::SEQUENCES_ALONE {
-        // the other sequence does not notice
+        // the other sequence is unaffected
         for (got, want) in outcome.tokens.iter().zip(&clean.tokens) {
             let from = flat.rows[1].start * got.len() / flat.tokens();
             tokenwise_tests::tolerance::assert_bits("the other sequence", &got[from..], &want[from..]);
@@ -68,7 +68,7 @@ fn stays_in_its_token<C: Case>(columns: &[Column]) {
     }
 }
 
-/// `numbers` are the places, among what is returned, of those that depend on the column.
+/// `numbers` are the indices of the returned numbers that depend on the column.
 fn stays_in_sums<C: Case>(column: Column, numbers: &[usize]) {
     for seed in 0..40 {
         let (_, outcome) = with_nan::<C, f32>(seed, column);
@@ -125,7 +125,7 @@ fn nan_stays_in_sums() {
     stays_in_sums::<Analysis>(Rewards, &[4]);
 }
 
-/// The old values enter where predictions are clipped to them, and only there.
+/// The old values matter only where predictions are clipped to them.
 #[test]
 fn nan_in_old_values_stays_where_they_are_used() {
     for seed in 0..40 {
@@ -157,7 +157,7 @@ fn nan_stays_in_its_sequence() {
     }
 }
 
-/// A NaN is neither inside nor outside a clip: shares do not count it, yet divide by it.
+/// A NaN is neither inside nor outside a clip: the numerator of a share does not count it, the denominator does.
 #[test]
 fn shares_do_not_count_nan() {
     for seed in 0..40 {

@@ -25,7 +25,7 @@ fn stays<C: Case>(columns: &[Column]) {
 
 #[test]
 fn nan_stays() {
-    // the old policy is nothing to REINFORCE but a metric
+    // REINFORCE uses the old policy only for a metric
     stays::<Reinforce>(&[Column::LogProbs, Column::Advantages]);
     stays_in_sums::<Reinforce>(Column::OldLogProbs, &[3]);
     stays::<Cispo>(&POLICY);
@@ -46,7 +46,7 @@ fn nan_stays() {
     stays_in_its_token::<StructuralWeights>(&[Column::LogProbs, Column::Advantages, Column::Weights]);
 }
 
-/// A rollout weight is read only where there are any.
+/// Rollout weights are optional.
 fn stays_in_weights<C: Case>(weighed: fn(&C::Config) -> bool) {
     fn check<C: Case, R: Number>(seed: u64, weighed: bool) {
         let (of_slot, outcome) = with_nan::<C, R>(seed, Column::Weights);
@@ -76,11 +76,11 @@ fn nan_stays_in_weights() {
     stays_in_weights::<KlCov>(|choice| choice.weighed);
     stays_in_weights::<Luspo>(|config| config.1);
     stays_in_weights::<Gmpo>(|config| config.1);
-    // it has no use for them
+    // it does not use them
     stays_in_weights::<Gvpo>(|_| false);
 }
 
-/// The old policy weighs bad responses only; a score that is NaN is neither good nor bad.
+/// The old policy weights bad responses only; a NaN score is neither good nor bad.
 #[test]
 fn nan_stays_in_scores() {
     for seed in 0..40 {
@@ -106,7 +106,7 @@ fn nan_stays_in_scores() {
     }
 }
 
-/// A NaN is neither inside nor outside a bound: shares do not count it, yet divide by it.
+/// A NaN is neither inside nor outside a bound: the numerator of a share does not count it, the denominator does.
 #[test]
 fn shares_do_not_count_nan() {
     fn check<C: Case>() {
@@ -144,7 +144,7 @@ fn grad_of(
     (loss, grad)
 }
 
-/// Tokens that the old policy ruled out have an infinite ratio.
+/// Tokens with probability 0 under the old policy have an infinite ratio.
 #[test]
 fn infinite_ratios() {
     let (new, old) = ([-1.0, -1.0], [f64::NEG_INFINITY, -1.0]);
@@ -153,7 +153,7 @@ fn infinite_ratios() {
         let config = CispoConfig { bounds, log_ratio_bound, ..Default::default() };
         let got = grad_of(&new, &old, |batch, input, grad| cispo(batch, input, &config, grad));
         assert_eq!(got, (1.25, vec![-0.75, -0.5]));
-        // past the gate there is no slope left
+        // beyond the gate the slope is 0
         let config = SapoConfig { log_ratio_bound, ..Default::default() };
         let got = grad_of(&new, &old, |batch, input, grad| sapo(batch, input, &config, grad));
         assert_eq!(got, (-3.0, vec![0.0, -0.5]));

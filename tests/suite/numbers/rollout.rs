@@ -1,4 +1,4 @@
-//! What is not a number, in rewards, in the rollout's corrections and in statistics. Two sequences of two tokens; the first is spoilt.
+//! NaN in rewards, rollout corrections and statistics: two sequences of two tokens, with a NaN in the first.
 
 use tokenwise::{
     advantage::sequence_sums, metric::*, reward::*, rollout::*, Batch, Divisor, Groups, Layout, Mask, MeanConfig,
@@ -31,7 +31,7 @@ fn scores_keep_what_is_none() {
     let input = TruncatedInput { scores: &[NAN, 1.0], truncated: &[true, true] };
     stop_properly_penalty(input, &StopProperlyConfig { coefficient: 0.5 }, &mut out).unwrap();
     assert_eq!(none(&out), [true, false]);
-    // a fixed price does not ask for the score
+    // a fixed penalty does not depend on the score
     stop_properly_penalty(input, &StopProperlyConfig { coefficient: -1.0 }, &mut out).unwrap();
     assert_eq!(out, [-1.0, -1.0]);
     missing_eos_penalty(
@@ -49,7 +49,7 @@ fn scores_keep_what_is_none() {
         RewardScaleConfig::ShiftScaleClip { bias: 1.0, scale: 2.0, bound: 1.0 },
         RewardScaleConfig::Map { from: (0.0, 0.5), to: (0.0, 1.0) },
     ] {
-        // held by a bound: the 1, not the NaN
+        // the bound takes effect on the 1, not on the NaN
         assert_eq!(reward_scale_clip(&[NAN, 1.0], &scale, &mut out), Ok(0.5), "{scale:?}");
         assert_eq!(none(&out), [true, false], "{scale:?}");
     }
@@ -137,7 +137,7 @@ fn masks_drop_it() {
     let ignored = OffPolicyConfig { unscored: Unscored::Ignore, ..Default::default() };
     off_policy_sequence_mask(&batch(), input, &ignored, &mut keep).unwrap();
     assert_eq!(keep, [true; 4]);
-    // an advantage that is none is not good
+    // a NaN advantage is not positive
     let input = OffPolicyInput { log_probs: &[-3.0; 4], old_log_probs: &[-1.0; 4], advantages: &[NAN, 1.0, 0.0, -1.0] };
     off_policy_sequence_mask(&batch(), input, &ignored, &mut keep).unwrap();
     assert_eq!(keep, [false, true, true, false]);

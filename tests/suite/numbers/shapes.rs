@@ -8,7 +8,7 @@ use crate::{
     properties::{padded_is_packed, poison_changes_no_bit},
 };
 
-/// A batch is too small only for what needs a token, or two.
+/// A batch is too small only for formulas that need one or two tokens.
 fn small_batches<C: Case, R: Number>() {
     for (sequences, longest) in [(0, 0), (0, 9), (1, 0), (3, 0), (1, 1), (4, 1), (1, 16)] {
         for seed in 0..12 {
@@ -26,7 +26,7 @@ fn small_batches<C: Case, R: Number>() {
                         assert!(written && outcome.sequences.iter().all(|slice| slice.len() == sequences));
                     }
                     Err(Error::EmptyMask) => assert_eq!(kept, 0),
-                    // a prompt of one sample
+                    // a prompt with one sample
                     Err(Error::TooFew { what: "groups", got: 1, .. }) => {}
                     Err(Error::TooFew { got, .. }) => assert!(got == kept && kept < 2),
                     Err(error) => panic!("{}: {error}", C::NAME),

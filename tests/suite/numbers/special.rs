@@ -1,7 +1,7 @@
 //! Infinities, zeros with a sign, and subnormal numbers.
 
 use tokenwise::{
-    advantage::*, divergence::*, loss::*, metric::*, policy::*, reward::*, Batch, Layout, Mask, MeanConfig,
+    advantage::*, divergence::*, loss::*, metric::*, policy::*, reward::*, Batch, Layout, Mask, MeanConfig, PairInput,
 };
 use tokenwise_tests::tolerance::assert_bits;
 
@@ -86,7 +86,7 @@ fn a_token_the_new_policy_rules_out() {
     let mut grad = [9.0; 2];
     let loss = surrogate(&batch(2), input, &SurrogateConfig::default(), &mut grad).unwrap();
     assert_eq!((loss, grad), (-0.5, [0.0, -0.5]));
-    // one the old policy ruled out has an infinite ratio; the clip holds it
+    // probability 0 under the old policy: an infinite ratio, which is clipped
     let input = PolicyLossInput { old_log_probs: &[-INF, -1.0], log_probs: &[-1.0, -1.0], ..input };
     let loss = surrogate(&batch(2), input, &SurrogateConfig::default(), &mut grad).unwrap();
     assert_eq!((loss, grad), (-INF, [-INF, -0.5]));
@@ -101,7 +101,7 @@ fn sums_over_infinities() {
     assert_eq!(of(&[1.0, -INF]), -INF);
     assert!(of(&[INF, -INF]).is_nan());
     assert!(variance(&batch(3), &[INF, 1.0, 2.0], &VarianceConfig::default()).unwrap().is_nan());
-    // what an f32 cannot hold, an f64 sum can
+    // the sum exceeds f32 but not f64
     assert_eq!(mean(&batch(4), &[f32::MAX; 4], &MeanConfig::default()).unwrap(), f64::from(f32::MAX));
     assert!(correlation(&batch(3), PairInput { x: &[1.0, 1.0, 1.0], y: &[1.0, 2.0, 3.0] }).unwrap().is_nan());
 }
@@ -142,7 +142,7 @@ fn zeros_keep_their_sign_where_they_are_copied() {
     let mut sum = [9.0_f32];
     sequence_sums(&batch(2), &[-0.0, -0.0], &mut sum).unwrap();
     assert_bits("sequence_sums", &sum, &[0.0]);
-    // a zero advantage pulls nowhere
+    // a zero advantage has gradient 0
     let input = PolicyLossInput {
         log_probs: &[0.5_f32, -0.5],
         old_log_probs: &[0.0, 0.0],

@@ -1,4 +1,4 @@
-//! Divergence and entropy: what the estimates estimate, and between which bounds they lie.
+//! Divergence and entropy: the expectations of the estimates, and their bounds.
 
 use tokenwise::{divergence::*, policy::*, Batch, Layout, Mask};
 use tokenwise_tests::{

@@ -1,4 +1,4 @@
-//! Every gradient is the slope of its value: central differences in `f64`, away from the bounds where there is none.
+//! Every gradient equals central differences in `f64`, away from the points where it is undefined.
 
 mod distill;
 mod dual_game;
@@ -21,7 +21,7 @@ use crate::{
 };
 
 const STEP: f64 = 1e-5;
-/// The third derivatives met here are below 100, the rounding of a value is near 1e-14: both over STEP.
+/// Third derivatives here are below 100 and values are rounded by about 1e-14, which is divided by STEP.
 const ERROR: f64 = 2e-8;
 
 /// Compares the gradient with the slope of `value` along each kept entry of a column.
@@ -29,7 +29,7 @@ fn slopes(flat: &Flat<f64>, column: Column, grad: &[f64], value: impl Fn(&Flat<f
     slopes_together(flat, column, &[], grad, value);
 }
 
-/// The same with an entry of other columns moved along: their differences are held constant.
+/// The same with the entry of other columns moved too: their differences stay constant.
 fn slopes_together(
     flat: &Flat<f64>,
     column: Column,
@@ -61,7 +61,7 @@ fn setting(spec: Spec) -> (Flat<f64>, Random) {
     (World::new(spec).packed(), Random::new(spec.seed ^ 0x97ad))
 }
 
-/// Moves what lies near a place without a slope further away from it.
+/// Moves numbers away from a point where the slope is undefined.
 fn keep_away(values: &mut [f64], places: &[f64], from: impl Fn(usize) -> f64) {
     for (slot, value) in values.iter_mut().enumerate() {
         while places.iter().any(|place| (*value - from(slot) - place).abs() < 1e-3) {

@@ -1,4 +1,4 @@
-//! Where two formulas meet: the limits that the docs promise.
+//! Where two formulas coincide: the limits stated in the docs.
 
 mod advantage;
 mod distill;

@@ -27,7 +27,7 @@ fn losses() -> Vec<(&'static str, Value)> {
         .filter(|entry| !OF_THE_BATCH.contains(&entry.name))
         .map(|entry| match entry.name {
             "dro" => (entry.name, json!({ "beta": 0.5 })),
-            // its choice is of the batch at hand; all of it is all of each part
+            // it selects within the batch; selecting everything is the same for parts
             "kl_cov" => (entry.name, json!({ "ratio": 1.0 })),
             // it has no config but the aggregation
             "aggregate" => (entry.name, Value::Null),
@@ -40,7 +40,7 @@ fn losses() -> Vec<(&'static str, Value)> {
     losses
 }
 
-/// Losses that read means of the batch at hand, so that a part of it is another batch.
+/// Losses that use means of the current batch, which differ for a part of it.
 const OF_THE_BATCH: [&str; 1] = ["bypass_loss"];
 
 /// Calls a loss with weights where it takes any.
@@ -85,7 +85,7 @@ impl<R: Number> Part<R> {
             prompts: tokens.len() as u64,
             ranks: RANKS,
         };
-        // a part names its prompts anew, by first appearance
+        // a part renumbers its prompts by first appearance
         let mut seen: Vec<usize> = Vec::new();
         for sequence in range.clone() {
             if !seen.contains(&world.group_of(sequence)) {

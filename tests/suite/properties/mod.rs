@@ -23,12 +23,12 @@ use tokenwise_tests::{
 use crate::case::{Case, Outcome};
 
 thread_local! {
-    /// How many batches a property was tried on, and how many of them it says nothing about.
+    /// Number of batches a property was tried on, and how many of them it does not apply to.
     static TRIED: Cell<[usize; 2]> = const { Cell::new([0; 2]) };
 }
 
-/// Tries a property on random specs. One batch in five must be something to say about: many have no sequence or just one, so
-/// that a part of them is empty.
+/// Tries a property on random specs. It must apply to at least one batch in five: many batches have no sequence or
+/// just one, so that one of their parts is empty.
 pub(crate) fn check(property: fn(Spec)) {
     TRIED.set([0; 2]);
     QuickCheck::new().rng(Gen::from_size_and_seed(100, 20_261)).quickcheck(Property(property));
@@ -36,13 +36,13 @@ pub(crate) fn check(property: fn(Spec)) {
     assert!(5 * skipped < 4 * tried, "{skipped} of {tried} batches were skipped");
 }
 
-/// Counts a batch that a property says nothing about.
+/// Counts a batch that a property does not apply to.
 pub(crate) fn skip() {
     let [tried, skipped] = TRIED.get();
     TRIED.set([tried, skipped + 1]);
 }
 
-/// What a call gave. A batch may be too small, which is counted; any other refusal is a failure.
+/// The result of a call. A batch may be too small, which is counted; any other error is a failure.
 #[track_caller]
 pub(crate) fn unless_too_small<T>(result: Result<T>) -> Option<T> {
     match result {
@@ -65,7 +65,7 @@ impl Property {
     }
 }
 
-/// Not a plain function, because of those a failure that cannot be made smaller is reported without its arguments.
+/// Not a plain function: quickcheck reports a failure of those that cannot be shrunk without its arguments.
 impl Testable for Property {
     fn result(&self, g: &mut Gen) -> TestResult {
         let mut spec = Spec::arbitrary(g);
@@ -94,7 +94,7 @@ fn assert_same<R: Number>(what: &str, got: &(Flat<R>, Outcome<R>), want: &(Flat<
     assert_bits(what, &got.1.numbers, &want.1.numbers);
 }
 
-/// Nothing of a dropped slot reaches a result, and what is written there is +0.
+/// Dropped slots do not affect any result, and get +0.
 pub(crate) fn poison_changes_no_bit<C: Case, R: Number>(spec: Spec) {
     let (_, clean, config, mut random) = setting::<C, R>(spec);
     let mut poisoned = clean.clone();
@@ -121,18 +121,18 @@ pub(crate) fn padded_is_packed<C: Case, R: Number>(spec: Spec) {
     }
 }
 
-/// A batch cut in two: what the whole gives and what its parts give, unless one of the three is refused.
+/// A batch cut in two: the results of the whole and of its parts, unless one of the three is rejected.
 fn whole_and_parts<C: Case, R: Number>(spec: Spec) -> Option<[Outcome<R>; 3]> {
     let (world, _, config, mut random) = setting::<C, R>(spec);
     let cut = random.below(world.len() + 1);
     let (first, second) = (world.part(0..cut), world.part(cut..world.len()));
     let joint = first.followed_by(&second).packed();
-    // a mean over one of the parts may be refused where that over both is not
+    // a mean over one part may be rejected although that over both is not
     let [whole, first, second] = [joint, first.packed(), second.packed()].map(|flat| C::run(&flat, config).ok());
     Some([whole?, first?, second?])
 }
 
-/// What is written for a sequence does not depend on the others in the batch.
+/// The outputs of a sequence do not depend on the other sequences of the batch.
 fn two_sequences_are_two_batches<C: Case, R: Number>(spec: Spec) {
     let Some([all, one, two]) = whole_and_parts::<C, R>(spec) else { return skip() };
     for (all, (one, two)) in all.tokens.iter().zip(one.tokens.iter().zip(&two.tokens)) {
@@ -143,8 +143,8 @@ fn two_sequences_are_two_batches<C: Case, R: Number>(spec: Spec) {
     }
 }
 
-/// A result is a statistic of the batch: some batch gives other bits than its parts do. How such results are put together
-/// is tested by micro_batches.rs and merging.rs.
+/// A result is a statistic of the batch: some batch gives other bits than its parts do. How such results are put
+/// together is tested by micro_batches.rs and merging.rs.
 fn some_batch_is_not_its_parts<C: Case, R: Number>() {
     let differs = |seed| {
         let Some([all, one, two]) = whole_and_parts::<C, R>(Spec { seed, sequences: 6, longest: 9 }) else {

@@ -12,7 +12,7 @@ use tokenwise::{
 
 use crate::traps::compare::{still, told, Told};
 
-/// What no result of the chain depends on.
+/// Conventions that no result of the chain depends on.
 const UNREACHED: [Convention; 5] = [
     Convention::RewardClip,
     Convention::OverlongFloor,
@@ -92,7 +92,7 @@ fn nothing_differs_from_itself() {
     });
 }
 
-/// A convention that alone is different is the only cause of every difference.
+/// If a single convention differs, it is the only cause of every difference.
 #[test]
 fn one_exchanged_convention_is_the_only_cause() {
     let mut found = Vec::new();
@@ -111,7 +111,7 @@ fn one_exchanged_convention_is_the_only_cause() {
     }
 }
 
-/// Everything that differs has a cause, whichever side comes first, and the other way round the same differs.
+/// Every difference has a cause, and the comparison is symmetric.
 #[test]
 fn every_difference_has_a_cause() {
     each(|batch, groups, input, config| {
@@ -131,7 +131,7 @@ fn every_difference_has_a_cause() {
     });
 }
 
-/// What stands in dropped slots does not matter, once the scores are given.
+/// The content of dropped slots does not matter if the scores are given.
 #[test]
 fn dropped_slots_do_not_matter() {
     let scores = [0.5, -0.75, 2.0];
@@ -212,7 +212,7 @@ fn by_hand(c: &Conventions) -> Vec<(Quantity, Vec<f64>)> {
     ]
 }
 
-/// What is told is what comes out by hand: both numbers, how many differ, and where they do most.
+/// The report equals direct calls: both numbers, how many differ, and where the difference is largest.
 #[test]
 fn the_numbers_are_those_of_the_functions() {
     let input = ProfileInput { scores: Some(&[0.5, -0.75, 2.0]), ..input() };

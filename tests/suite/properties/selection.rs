@@ -45,12 +45,12 @@ fn as_many_as_wanted_of_those_that_may() {
     });
 }
 
-/// Ten candidates, three wanted: every one and every pair as often as another.
+/// Ten candidates, three selected: each one and each pair with the same frequency.
 #[test]
 fn every_choice_is_as_likely() {
     const SEEDS: u64 = 20_000;
     let batch = Batch::new(Layout::padded(1, 12).unwrap(), Mask::new(&[true; 12])).unwrap();
-    // covariances of both signs: the last two are no candidates, and hold the mean
+    // covariances of both signs: the last two are not candidates and only shift the mean
     let mut log_probs = [-1.0; 12];
     let mut advantages = [1.0; 12];
     (log_probs[10], advantages[10]) = (-3.0, 5.0);

@@ -7,13 +7,13 @@ mod scores;
 
 use tokenwise::{Batch, Layout, Mask};
 
-/// A padded batch; the mask lives as long as the test wants it to.
+/// A padded batch that borrows its mask.
 fn batch<'a>(rows: usize, keep: &'a [bool]) -> Batch<'a> {
     Batch::new(Layout::padded(rows, keep.len() / rows).unwrap(), Mask::new(keep)).unwrap()
 }
 
 fn near(got: f64, want: f64) {
-    assert!((got - want).abs() <= 2e-6 * want.abs().max(1.0), "got {got}, expected {want}");
+    approx::assert_relative_eq!(got, want, epsilon = 2e-6, max_relative = 2e-6);
 }
 
 fn all_near(got: &[f64], want: &[f64]) {

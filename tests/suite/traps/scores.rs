@@ -19,7 +19,8 @@ const KEEP: [bool; 5] = [true, true, false, true, true];
 const REWARDS: [f64; 5] = [0.0, 0.5, 0.0, 0.0, 0.25];
 const VALUES: [f64; 5] = [0.5, 0.4, 0.9, 0.3, 0.2];
 
-/// 1. A dropped token is stepped over by verl and breaks the bootstrap elsewhere; its own advantage is 0 here, also after whitening.
+/// 1. A dropped token is stepped over by verl and breaks the bootstrap elsewhere; its own advantage is 0 here, also
+///    after whitening.
 #[test]
 fn gae_across_a_tool_call() {
     let batch = batch(1, &KEEP);
@@ -126,7 +127,8 @@ fn returns_across_a_tool_call() {
     assert_eq!(run(Across::ZeroStep), [0.25, 0.0, 1.0]);
 }
 
-/// 19. verl's group estimators count a reward on a dropped slot, its recursions do not: here the caller says which batch sums.
+/// 19. verl's group estimators count a reward on a dropped slot, its recursions do not: here the caller says which
+///     batch sums.
 #[test]
 fn a_reward_on_a_dropped_slot() {
     let rewards = [0.0, 1.0, 0.0, 0.0];

@@ -1,4 +1,4 @@
-// What an example's document says, compared with what its own formulas give.
+// The published numbers of an example, compared with what its formulas give.
 
 import { compute } from "../compute/compute.js";
 import { withChoices, withParameters } from "../edit/edits.js";
@@ -25,7 +25,7 @@ export function drawComparison(container, library, preset) {
 }
 
 /**
- * What the comparison's own conditions give, in the document's sign.
+ * The exact numbers under the conditions of the comparison, with the sign of the published ones.
  * @param {import("../../engine.js").Library} library
  * @param {Example} preset
  * @param {Comparison} comparison

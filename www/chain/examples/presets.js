@@ -1,4 +1,4 @@
-// The worked examples, with what their document says where that can be compared with the exact result.
+// The worked examples, with their published numbers where these can be compared with the exact results.
 
 import { defaultChoices, defaultParameters, sequenceOf } from "../state.js";
 import { traps } from "./traps.js";
@@ -10,9 +10,9 @@ import { traps } from "./traps.js";
  * @typedef {object} Comparison
  * @property {string} [row] the row compared, of the first sequence
  * @property {string} [number] or the number of the summary line
- * @property {(number | null)[]} document what the document says; null where it is silent
+ * @property {(number | null)[]} document the published numbers; null where there is none
  * @property {number} digits after the point, as printed there
- * @property {boolean} [negated] the document gives the objective, the library the loss
+ * @property {boolean} [negated] the published number is the objective, ours the loss
  * @property {Partial<State["parameters"]>} [parameters] where they differ from the preset's
  * @property {Partial<State["choices"]>} [choices]
  */
@@ -22,7 +22,7 @@ import { traps } from "./traps.js";
 
 const SIX = ["是", "的", "，", "等于", "2", "！"];
 const LAST_SCORE = [0, 0, 0, 0, 0, 1];
-// the first document gives no log-probabilities: these are from the second,
+// the first example has no log-probabilities: these are from the second,
 // with the reference chosen so that k1 gives its KL
 const OLD_LOG_PROBS = [-0.12, -0.08, -0.15, -0.1, -0.05, -0.02];
 const VALUES = [0.2, 0.25, 0.3, 0.35, 0.45, 0.6, 0];

@@ -1,4 +1,4 @@
-// What surrounds the numbers of an example: its text above, what its document says or what a trap shows below.
+// What surrounds the numbers of an example: its text above, its published numbers or the demonstration of a trap below.
 
 import { drawComparison } from "./comparison.js";
 import { findPreset } from "./presets.js";

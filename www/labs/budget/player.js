@@ -145,7 +145,7 @@ export class Player {
 
   label() {
     if (this.play) this.play.textContent = t(this.playing ? "budget.player.pause" : "budget.player.play");
-    // nobody can listen to thirty numbers a second
+    // a screen reader cannot keep up with thirty numbers a second
     this.where?.setAttribute("aria-live", this.playing ? "off" : "polite");
   }
 

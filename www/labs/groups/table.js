@@ -13,7 +13,7 @@ import { placeOf, samplesOf } from "./state.js";
 /** @typedef {import("./estimators.js").Estimator} Estimator */
 
 /**
- * Seven digits: the estimators differ in the seventh, and that is what there is to see.
+ * Seven digits: the estimators differ in the seventh, which the table has to show.
  * @param {number} value
  */
 export const seven = (value) =>

@@ -1,4 +1,5 @@
-//! What the declarations need to know of the core: its public types, functions and doc comments, parsed from its source.
+//! What the declarations need to know of the core: its public types, functions and doc comments, parsed from its
+//! source.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -81,7 +81,11 @@ pub struct IwOpdLoss {
 ///
 /// let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&[true, false, true]))?;
 /// let log_probs = [-1.0, f64::NAN, -2.0];
-/// let input = IwOpdInput { log_probs: &log_probs, old_log_probs: &log_probs, teacher_log_probs: &[-0.5, f64::NAN, -2.5] };
+/// let input = IwOpdInput {
+///     log_probs: &log_probs,
+///     old_log_probs: &log_probs,
+///     teacher_log_probs: &[-0.5, f64::NAN, -2.5],
+/// };
 /// let mut grad = [9.0; 3];
 /// let result = iw_opd(&batch, input, &IwOpdConfig::default(), &mut grad)?;
 /// assert_eq!(grad, [-0.375, 0.0, 0.3125]);            // weights 1.5 and 1.25

@@ -154,7 +154,8 @@ pub fn openrlhf_scratch_len<R>(input: &OpenRlhfInput<'_, R>) -> usize {
 /// };
 /// let metrics = openrlhf_metrics(&batch, input, &OpenRlhfConfig::default(), &mut [Moments::default()])?;
 /// let value = |wanted| metrics.entries().find(|&(key, _)| key == wanted).map(|(_, value)| value);
-/// assert_eq!((value("train/reward"), value("train/return"), value("train/group_reward_std")), (Some(1.0), Some(0.5), Some(0.0)));
+/// let rewards = (value("train/reward"), value("train/return"), value("train/group_reward_std"));
+/// assert_eq!(rewards, (Some(1.0), Some(0.5), Some(0.0)));
 /// assert_eq!((value("train/response_length"), value("train/kl")), (Some(2.0), None));
 /// # Ok::<(), tokenwise::Error>(())
 /// ```

@@ -45,8 +45,8 @@ pub(super) trait Vector: Pack<f32> {
 /// Vectors per block.
 const VECTORS: usize = BLOCK / LANES;
 
-/// The `k`-th vector of a block. Called in an index loop: iterator adapters of the standard library are not compiled with the
-/// instructions of `V`.
+/// The `k`-th vector of a block. Called in an index loop: iterator adapters of the standard library are not compiled
+/// with the instructions of `V`.
 ///
 /// # Safety
 ///

@@ -1,5 +1,5 @@
-//! Sixteen numbers as four vectors of simd128. There is nothing to detect: a module with these instructions is refused by an engine
-//! without them, so the `unsafe` constructors ask nothing of the caller.
+//! Sixteen numbers as four vectors of simd128. There is nothing to detect: a module with these instructions is refused
+//! by an engine without them, so the `unsafe` constructors ask nothing of the caller.
 #![allow(unsafe_code, reason = "the constructors of a vector are unsafe functions")]
 
 use core::{

@@ -55,7 +55,8 @@ macro_rules! operation {
 
 /// Two vectors of AVX2.
 ///
-/// Exists only where the CPU has AVX2: it is made by the `unsafe` constructors of [`Vector`] and by operations on others.
+/// Exists only where the CPU has AVX2: it is made by the `unsafe` constructors of [`Vector`] and by operations on
+/// others.
 #[derive(Clone, Copy)]
 struct Two([__m256; 2]);
 operation!(Two, Add, add, |a, b| [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])]);

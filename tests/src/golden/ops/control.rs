@@ -11,7 +11,7 @@ use crate::golden::{
     compare::{Output, Outputs},
 };
 
-/// One number a step: an input of `len` entries, a parameter that stands for all of them, or the default.
+/// One number per step: an input of `len` entries, a parameter for all of them, or the default.
 fn series(case: &Case<'_>, key: &str, len: usize, default: Option<f64>) -> Result<Vec<f64>, Failure> {
     if case.has_input(key) {
         return case.input(key, len);
@@ -19,12 +19,12 @@ fn series(case: &Case<'_>, key: &str, len: usize, default: Option<f64>) -> Resul
     Ok(vec![case.number(key, default)?; len])
 }
 
-/// The series that says how many steps there are.
+/// The series whose length is the number of steps.
 fn first_series(case: &Case<'_>, key: &str) -> Result<Vec<f64>, Failure> {
     case.input(key, case.input_len(key))
 }
 
-/// A number, or nothing where it is absent or null.
+/// A number; `None` if it is absent or null.
 fn optional(case: &Case<'_>, key: &str) -> Result<Option<f64>, Failure> {
     Ok(Some(case.number(key, Some(f64::NAN))?).filter(|number| !number.is_nan()))
 }

@@ -1,4 +1,4 @@
-//! Losses that draw a student to a teacher through its likeliest tokens.
+//! Losses between a student and its teacher's likeliest tokens.
 
 use serde::Serialize;
 use tokenwise::{
@@ -34,7 +34,7 @@ fn likeliest<R: Number>(case: &Case<'_>) -> Result<Array<R>, Failure> {
     Ok(Array::Index(out))
 }
 
-/// Takes the gradient by log-probabilities of ids back to the logits.
+/// Propagates the gradient with respect to log-probabilities of ids to the logits.
 fn to_logits<R: Number>(run: &mut Run<'_, R>, names: Names) -> Result<(), Failure> {
     run.step(Step::new("topk_logits_gradient", names)?)
 }

@@ -1,4 +1,4 @@
-//! The dual game, with the weights it is given or makes itself.
+//! The dual game, with given weights or weights of its own.
 
 use tokenwise::{
     loss::{AggregateMode, DualGameConfig},
@@ -29,7 +29,7 @@ pub(super) fn dual_game<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> 
     run.step(Step::new("token_weights", &[])?)
 }
 
-/// The weights that the complexity of the case makes.
+/// The weights computed from the complexity of the case.
 fn structural<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
     const TRIE: Names = &[("out", "complexity"), ("value", "branch_value"), ("spread", "branch_spread")];
     const WEIGHTS: Names = &[("weights", "structural"), ("surprisal", "alpha"), ("drift", "structural_beta")];

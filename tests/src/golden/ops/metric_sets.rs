@@ -102,7 +102,7 @@ pub(super) fn trl_metrics<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure
     let sources = weights.len();
     run.made.insert("source_weights", (Kind::List, Array::Double(weights)));
     run.made.insert("loss.kind", (Kind::Single, Array::Text("clipped".into())));
-    // the groups say it
+    // follows from the groups
     case.whole("generations")?;
     case.whole("tokens_seen")?;
     case.number("entropy_coefficient", None)?;
@@ -141,7 +141,7 @@ pub(super) fn openrlhf_metrics<R: Number>(run: &mut Run<'_, R>) -> Result<(), Fa
     };
     let step = Step::new(case.op, names)?.fixed(OpenRlhfConfig::default())?.set("kl_use", kl_use)?;
     case.groups()?;
-    // the groups say it
+    // follows from the groups
     let alone = case.whole("samples")? == 1;
     run.step(if alone { step.without_groups() } else { step })
 }

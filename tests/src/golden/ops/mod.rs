@@ -155,7 +155,7 @@ fn steps(case: &Case<'_>) -> Result<Vec<Step>, Failure> {
             steps
         }
         "rloo_vectorized" => {
-            // unlike rloo, it gives a score on its own nothing
+            // unlike rloo, a lone score gets 0
             let config = LeaveOneOutConfig { singleton: Singleton::Zero };
             of_scores(case, step("leave_one_out", &[])?.config(case, config)?)?
         }
@@ -297,12 +297,12 @@ fn sums(case: &Case<'_>) -> Result<Step, Failure> {
     })
 }
 
-/// Sums of rewards, what a formula makes of them, and that laid on the kept tokens.
+/// Sums of rewards, a formula of them, and the result broadcast to the kept tokens.
 fn of_scores(case: &Case<'_>, step: Step) -> Result<Vec<Step>, Failure> {
     Ok(vec![sums(case)?, step, Step::new("broadcast", &[("values", "out"), ("out", "advantages")])?])
 }
 
-/// Scores less their mean over the batch, by their deviation.
+/// Scores minus their mean over the batch, divided by their deviation.
 fn over_batch(case: &Case<'_>, epsilon: f64) -> Result<Step, Failure> {
     let config = NormalizeConfig { mean: Level::Batch, deviation: Level::Batch, epsilon, ..Default::default() };
     Step::new("normalize_scores", &[("scores", "out")])?.config(case, config)

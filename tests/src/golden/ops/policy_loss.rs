@@ -14,7 +14,7 @@ use crate::golden::{
     step::{value, Names, Run, Step},
 };
 
-/// What the losses of this family read as far as they have it; a case may carry the rest.
+/// Parameters that the losses of this family may have; a case may contain others.
 const FAMILY: [&str; 11] = [
     "clip_low",
     "clip_high",
@@ -35,7 +35,7 @@ const NAMES: Names = &[
     ("ratio_cap", "dual_clip"),
 ];
 
-/// Reads what a case may carry, whether its loss has such settings or not.
+/// Reads the parameters that a case may contain, whether its loss has such settings or not.
 fn family(case: &Case<'_>) -> Result<(), Failure> {
     for key in FAMILY {
         case.param(key);
@@ -55,20 +55,20 @@ pub(super) fn cispo(case: &Case<'_>) -> Result<Step, Failure> {
     loss(case, case.op, c.cispo())?.set("bounds", c.cispo_bounds_at(low, high))
 }
 
-/// verl and TRL weigh every sequence the same, whatever their configured mode.
+/// verl and TRL weight all sequences equally, whatever their configured mode.
 pub(super) fn sapo(case: &Case<'_>) -> Result<Step, Failure> {
     let step = loss(case, case.op, case.conventions.sapo())?;
     let named = case.param("aggregate").is_some() && case.profile != Some(Profile::Verl0_9_1);
     Ok(if named { step } else { step.mode("seq-mean-token-mean") })
 }
 
-/// GSPO and LUSPO. TRL counts the sequences that are held, among all of them; we and the others count tokens.
+/// GSPO and LUSPO. TRL reports the share of clipped sequences; we and the others count tokens.
 pub(super) fn of_sequences<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
     let (case, c) = (run.case, &run.case.conventions);
     let gspo = || loss(case, "gspo", c.gspo());
     run.step(match (case.op, case.profile) {
         ("luspo", _) => loss(case, "luspo", LuspoConfig::default())?,
-        // OpenRLHF weighs every sequence the same, whatever its configured mode
+        // OpenRLHF weights all sequences equally, whatever its configured mode
         (_, Some(Profile::OpenRlhf0_11)) => gspo()?.mode("seq-mean-token-mean"),
         _ => gspo()?,
     })?;
@@ -105,7 +105,7 @@ pub(super) fn reads_scores(op: &str) -> bool {
     find(op).is_some_and(|entry| entry.stage == "loss" && reads(entry, "scores") && reads(entry, "advantages"))
 }
 
-/// Where the case gives no scores, the sign of each advantage stands for that of the score.
+/// If the case has no scores, the sign of the advantage is used for that of the score.
 pub(super) fn of_scores<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
     let case = run.case;
     let aggregate = case.conventions.aggregate(AggregateMode::TokenMean);

@@ -1,4 +1,4 @@
-//! The correction for a sampler that is not the trainer.
+//! The correction for a sampler that differs from the trainer.
 
 use tokenwise::rollout::{
     self, BatchNormalize, Criterion, GateConfig, RejectionConfig, RejectionOption, RolloutConfig, WeightBound,
@@ -26,7 +26,7 @@ fn weight_bound(case: &Case<'_>) -> Result<WeightBound, Failure> {
     })
 }
 
-/// Weights and their metrics: the frameworks do both in one function, which therefore refuses what has no metrics.
+/// Weights and their metrics: the frameworks compute both in one function, which rejects batches without metrics.
 pub(super) fn weights(case: &Case<'_>) -> Result<Vec<Step>, Failure> {
     let normalize = if case.flag("batch_normalize", false)? { BatchNormalize::ByLevel } else { BatchNormalize::Off };
     let config = RolloutConfig { bound: weight_bound(case)?, normalize, ..case.conventions.rollout() };

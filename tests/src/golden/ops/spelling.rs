@@ -1,4 +1,4 @@
-//! Alternative names of what the dual game and the controllers read. Two spellings at once are a mistake that is named.
+//! Alternative names of the inputs of the dual game and the controllers. Two spellings at once are an error.
 
 use std::borrow::Cow;
 
@@ -63,7 +63,7 @@ const BUDGET: Names = &[
     ("B_min", &["b_min", "budget_min"]),
     ("collapse_guard", &["guard"]),
 ];
-/// Values, whatever parameter has them.
+/// Values of any parameter.
 const WORDS: Names = &[
     ("kl-gated", &["kl-gate", "gated"]),
     ("detached", &["detach"]),

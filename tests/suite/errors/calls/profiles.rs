@@ -8,11 +8,11 @@ use tokenwise::{
 
 use crate::errors::{Call, Ended, Unwritten, Wrong, ABOVE_1, FINITE, NOT_NEGATIVE, SEQUENCES, TOKENS, UNIT};
 
-/// Results that a scratch holds twice, and one place to work in.
+/// Number of results in the scratch: each twice, and once for the chain.
 const TOKEN_SCRATCH: usize = (2 * 15 + 1) * TOKENS;
 const SEQUENCE_SCRATCH: usize = (2 * 5 + 1) * SEQUENCES;
 
-/// Its output is what it tells.
+/// The output is the list of differences.
 fn run(call: &mut Call, batch: &Batch<'_>, groups: &Groups<'_>) -> Ended {
     let names =
         ["rewards", "values", "predictions", "log_probs", "old_log_probs", "ref_log_probs", "rollout_log_probs"];
@@ -68,7 +68,7 @@ fn groups_of_another_batch() {
     run(&mut call, &batch, &groups).refused("compare", error);
 }
 
-/// What a profile refuses is no difference, and no reason to refuse the comparison.
+/// A result that a profile rejects is neither a difference nor an error of the comparison.
 #[test]
 fn batches_with_few_tokens() {
     let groups = Groups::from_ids(&[0, 1]).unwrap();

@@ -1,4 +1,4 @@
-//! The dual game: its whole gradient is the slope of its loss; the detached one that of a clip whose advantages stay.
+//! The dual game: its full gradient is the slope of its loss, the detached one that of a clip with constant advantages.
 
 use tokenwise::loss::*;
 use tokenwise_tests::{

@@ -1,5 +1,5 @@
-//! Policy losses beyond the clip. A factor that the formula holds constant depends on the log-ratio alone: it stays what it is
-//! while both policies move together.
+//! Policy losses beyond the clip. The factors that they treat as constants depend on the log-ratio only, so they stay
+//! constant while both policies move together.
 
 use tokenwise::{loss::*, Groups};
 use tokenwise_tests::generate::{Column, Flat, Random};
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What moves with the policy that is trained.
+/// The columns that move with the trained policy.
 #[derive(Clone, Copy, PartialEq)]
 enum Moves {
     Alone,
@@ -35,7 +35,7 @@ fn away_from(flat: &mut Flat<f64>, places: &[f64]) {
     keep_away(&mut flat.columns[Column::LogProbs as usize], places, |i| old[i]);
 }
 
-/// Random batches, the log-ratios away from some places.
+/// Random batches with log-ratios away from some points.
 macro_rules! slopes_of {
     ($($name:ident: $case:ty, $moves:expr, $places:expr;)*) => {$(
         #[test]
@@ -72,7 +72,7 @@ slopes_of! {
     of_positive_nll: PositiveNll, Moves::Alone, |_| vec![];
 }
 
-/// A token at the edge of being kept has no slope: none may change sides while all of them move.
+/// At the threshold of being kept the slope is undefined: no token may cross it while all of them move.
 fn of_kept<C: Case>(flat: &Flat<f64>, random: &mut Random) {
     let config = C::config(random);
     let dropped = |by: f64| {
@@ -96,7 +96,8 @@ fn of_dppo() {
     });
 }
 
-/// The ratio of a sequence has a slope in the one form, and is a constant in the other: that is held to ppo_clip in limits.
+/// The ratio of a sequence has a slope in the one form, and is a constant in the other: that is held to ppo_clip in
+/// limits.
 #[test]
 fn of_gspo_by_sequence() {
     check(|spec| {
@@ -107,7 +108,8 @@ fn of_gspo_by_sequence() {
     });
 }
 
-/// Which tokens are chosen is held constant: all, or some whose covariances are not equal. Two tokens always have the same.
+/// Which tokens are chosen is held constant: all, or some whose covariances are not equal. Two tokens always have the
+/// same.
 #[test]
 fn of_kl_cov() {
     check(|spec| {
@@ -128,7 +130,7 @@ fn of_gvpo() {
         let (mut flat, mut random) = setting(spec);
         let config = Gvpo::config(&mut random);
         let ids = pairs(flat.rows.len());
-        let Ok(groups) = Groups::from_ids(&ids) else { return };
+        let groups = Groups::from_ids(&ids).unwrap();
         let kept = |i: usize| flat.rows[i].clone().filter(|&slot| flat.keep[slot]).collect::<Vec<_>>();
         let sequences: Vec<Vec<usize>> = (0..flat.rows.len()).map(kept).collect();
         for group in 0..groups.count() {

@@ -5,7 +5,7 @@ use tokenwise_tests::{
 };
 
 use crate::case::assert_close;
-use crate::properties::check;
+use crate::properties::{check, skip};
 
 pub(super) fn run_gae<R: Number>(flat: &Flat<R>, gamma: f64, lambda: f64, across: Across) -> (Vec<R>, Vec<R>) {
     let (mut advantages, mut returns) = (vec![R::nan(); flat.tokens()], vec![R::nan(); flat.tokens()]);
@@ -23,7 +23,7 @@ pub(super) fn run_returns<R: Number>(flat: &Flat<R>, gamma: f64, across: Across)
     out
 }
 
-/// Something of each kept token, 0 for the others.
+/// A number for each kept token, 0 for the others.
 pub(super) fn of_kept<R: Number>(flat: &Flat<R>, token: impl Fn(usize) -> R) -> Vec<R> {
     (0..flat.tokens()).map(|slot| if flat.keep[slot] { token(slot) } else { R::zero() }).collect()
 }
@@ -107,13 +107,13 @@ fn credit_on_the_last_token_is_its_score() {
         last_k_credit(&batch, &flat.scores, &LastKConfig { k: flat.tokens().max(1) }, &mut last).unwrap();
         uniform_credit(&batch, &flat.scores, &mut all).unwrap();
         assert_bits("k = n", &last, &all);
-        // what was placed is found again
+        // placing and summing are inverse
         let mut scores = vec![f32::NAN; flat.rows.len()];
         sequence_sums(&batch, &placed, &mut scores).unwrap();
         let kept = |i: usize| flat.keep[flat.rows[i].clone()].contains(&true);
         let want: Vec<f32> = (0..scores.len()).map(|i| if kept(i) { flat.scores[i] } else { 0.0 }).collect();
         assert_bits("sum of the placed", &scores, &want);
-        // as is what was laid on each token
+        // so are broadcasting and summing
         broadcast(&batch, &flat.scores, &mut all).unwrap();
         assert_bits("broadcast", &last_of_each(&flat, &all), &last_of_each(&flat, &placed));
     });
@@ -186,7 +186,7 @@ fn groups_compare_their_members() {
         let (plain, moved) = (relative(&groups, scores, &config), relative(&groups, &shifted, &config));
         for (plain, moved) in plain.iter().zip(&moved) {
             // the shift itself rounds by 2⁻⁵², and the division may enlarge that a hundredfold
-            assert!((plain - moved).abs() < 400.0 * f64::EPSILON, "{plain} became {moved}");
+            approx::assert_abs_diff_eq!(plain, moved, epsilon = 400.0 * f64::EPSILON);
         }
     });
 }
@@ -204,7 +204,7 @@ fn whitened_values_have_mean_0_and_variance_1() {
     check(|spec| {
         let flat = World::<f64>::new(spec).packed();
         if flat.batch().kept() < 2 {
-            return;
+            return skip();
         }
         for spread in [Spread::Population, Spread::Sample] {
             let mut out = vec![f64::NAN; flat.tokens()];
@@ -212,7 +212,7 @@ fn whitened_values_have_mean_0_and_variance_1() {
             whiten(&flat.batch(), flat.column(Column::Advantages), &config, &mut out).unwrap();
             let moments = Moments::of(&flat.batch(), &out).unwrap();
             let variance = moments.variance(spread, Default::default()).unwrap();
-            // values that are close to each other are divided by little: so is what was rounded off them
+            // close values are divided by a small deviation, which enlarges their rounding errors
             let before = Moments::of(&flat.batch(), flat.column(Column::Advantages)).unwrap();
             let shrink = before.variance(spread, Default::default()).unwrap().sqrt().min(1.0);
             let errors = [moments.mean * shrink, (variance - 1.0) * shrink];

@@ -1,4 +1,4 @@
-//! Where the distillation losses meet each other and what else the library has.
+//! Where the distillation losses coincide with each other and with other formulas.
 
 use tokenwise::{advantage::*, divergence::*, loss::*, policy::PolicyConfig};
 use tokenwise_tests::generate::{Column, Flat, Spec, World};
@@ -19,7 +19,8 @@ fn flat(spec: Spec) -> Flat<f64> {
 fn near(what: &str, got: &[f64], want: &[f64]) {
     assert_eq!(got.len(), want.len());
     for (got, want) in got.iter().zip(want) {
-        assert!((got - want).abs() <= 1e-11 * want.abs().max(1.0), "{what}: {got} instead of {want}");
+        let close = approx::relative_eq!(got, want, epsilon = 1e-11, max_relative = 1e-11);
+        assert!(close, "{what}: {got} instead of {want}");
     }
 }
 
@@ -53,7 +54,7 @@ fn the_divergence_at_one_is_the_exact_kl_and_over_all_entries_the_same() {
             let input = JsdInput { logits, teacher_logits, vocab, weights: None };
             let config = JsdConfig { beta, aggregate: SUM, ..Default::default() };
             let loss = generalized_jsd(&flat.batch(), input, &config, &mut got).unwrap();
-            // a soft-max is what scales its own entries: logits stand for log-probabilities
+            // soft-max normalises its entries, so logits may replace log-probabilities
             let input = TopKInput { log_probs: logits, teacher_log_probs: teacher_logits, k: vocab, weights: None };
             let config = TopKJsdConfig { beta, rest: TopKRest::Renormalize, aggregate: SUM };
             near("loss", &[topk_jsd(&flat.batch(), input, &config, &mut want).unwrap()], &[loss]);

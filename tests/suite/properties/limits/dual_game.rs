@@ -1,4 +1,4 @@
-//! What the dual game is without its prices, and what its weights are at their ends.
+//! The dual game without prices, and the limits of its weights.
 
 use tokenwise::loss::*;
 use tokenwise_tests::{
@@ -16,7 +16,7 @@ use crate::{
 fn no_price_is_ppo_clip<R: Number>(spec: Spec) {
     let mut random = Random::new(spec.seed ^ 0xd0a1);
     let mut flat = World::<R>::new(spec).packed();
-    // zeros of both signs, and what is not a number
+    // zeros of both signs, and NaN
     for column in [Column::Advantages, Column::LogProbs, Column::RefLogProbs] {
         for value in &mut flat.columns[column as usize] {
             if random.below(10) == 0 {
@@ -82,7 +82,7 @@ fn responses_in_another_order_have_the_same_trie() {
         let config = TrieComplexity::config(&mut Random::new(spec.seed));
         let world = World::<f64>::new(spec);
         let cut = world.len() / 2;
-        // the groups of both halves have nothing to do with each other, so that their ids may change
+        // the groups of the two halves are independent, so their ids may change
         let (first, second) = (world.part(0..cut), world.part(cut..world.len()));
         let run = |world: &World<f64>| TrieComplexity::run(&world.packed(), config).unwrap().tokens.concat();
         let (one, two) = (run(&first.followed_by(&second)), run(&second.followed_by(&first)));

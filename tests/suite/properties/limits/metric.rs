@@ -1,4 +1,4 @@
-use tokenwise::{divergence::*, loss::*, metric::*, MeanConfig};
+use tokenwise::{divergence::*, loss::*, metric::*, MeanConfig, PairInput};
 use tokenwise_tests::{
     generate::{Column, Number, Random, Spec, World},
     tolerance::{assert_bits, Basis},

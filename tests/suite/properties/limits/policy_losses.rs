@@ -1,4 +1,4 @@
-//! Where the policy losses meet.
+//! Where the policy losses coincide.
 
 use serde_json::{json, Value};
 use tokenwise::{loss::*, Divisor};
@@ -37,7 +37,7 @@ fn forms_of_gspo_agree_where_advantages_are_equal() {
     });
 }
 
-/// A token that stands in for its sequence is a token whose log-ratio is the sequence's mean.
+/// GSPO's token form equals the clip of a token whose log-ratio is the mean of its sequence.
 #[test]
 fn gspo_by_token_is_a_clip_of_the_mean() {
     check(|spec| {

@@ -1,4 +1,4 @@
-//! Returns with a critic, at the ends of their settings.
+//! Returns with a critic, in the limits of their settings.
 
 use tokenwise::advantage::*;
 use tokenwise_tests::{

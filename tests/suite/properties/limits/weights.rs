@@ -33,7 +33,7 @@ impl Loss {
     }
 }
 
-/// Losses whose weights are no mere factors: those of vespo are part of the ratio, the dual game adds terms without.
+/// Losses whose weights are not plain factors: vespo's are part of its ratio, the dual game has unweighted terms.
 const OTHERS: [&str; 2] = ["vespo", "dual_game"];
 
 /// Every policy loss of single tokens that can be aggregated in any way.
@@ -48,7 +48,7 @@ fn token_losses() -> Vec<Loss> {
         .map(|entry| {
             let settings = match entry.name {
                 "dro" => json!({ "beta": 0.5 }),
-                // by sequence it is none of single tokens
+                // the sequence form is not a loss of single tokens
                 "gspo" => json!({ "form": "token" }),
                 _ => json!({}),
             };
@@ -168,7 +168,7 @@ fn weights_are_factors() {
     check(weights_scale::<f64>);
 }
 
-/// A weight of 0 takes a token's gradient, and a weight of one token leaves the others alone.
+/// A weight of 0 makes a token's gradient 0, and the weight of one token does not affect the others.
 #[test]
 fn a_weight_of_zero_drops_the_gradient() {
     check(|spec| {

@@ -1,0 +1,296 @@
+// Cases of the losses.
+import { tokenwise } from "../load.mjs";
+import { ln } from "./data.mjs";
+
+const { Batch } = tokenwise;
+
+export const loss = ({
+  x,
+  a,
+  u,
+  two,
+  three,
+  four,
+  pair,
+  none,
+  ratios,
+  same,
+  third,
+  still,
+  ratio,
+  policy,
+  agreed,
+  taught,
+  massOf,
+}) => [
+  ["aggregate", [pair, a(1, x, 3, 4), { mode: "seq-mean-token-mean" }], { loss: 2.25, weights: [0.5, 0, 0.25, 0.25] }],
+  [
+    "aggregate",
+    [pair, a(1, x, 3, 4), { mode: "seq-mean-token-sum-norm", scale: 2 }],
+    { loss: 2, weights: [0.25, 0, 0.25, 0.25] },
+  ],
+  [
+    "aggregate",
+    [pair, a(1, x, 3, 4), { mode: "prompt-mean", groups: { ids: u(0, 0) }, tokens: u(4) }],
+    { loss: 2, weights: [0.25, 0, 0.25, 0.25] },
+  ],
+  [
+    "aggregate",
+    [pair, a(1, x, 3, 4), { mode: "token-mean", counts: { tokens: 8, ranks: 2 } }],
+    { loss: 2, weights: [0.25, 0, 0.25, 0.25] },
+  ],
+  [
+    "surrogate",
+    [three, { logProbs: same, oldLogProbs: same, advantages: a(1, x, -0.5) }],
+    { loss: -0.25, grad: [-0.5, 0, 0.25] },
+  ],
+  [
+    "ppoClip",
+    [four, ratios, { clipHigh: 0.5 }],
+    { loss: -1.5, clipFraction: third, clipFractionLower: 0, kl: -ln(2) / 3, grad: [-third, 0, 0, third] },
+  ],
+  [
+    "ppoClip",
+    [four, ratios, { clipHigh: 0.5, dualClip: { bothSigns: 1.25 }, logRatioBound: null }],
+    { loss: -1.25, clipFraction: 0, clipFractionLower: third, kl: -ln(2) / 3, grad: [-third, 0, 0, third] },
+  ],
+  ["surrogate", [three, { ...still, weights: a(2, x, 0) }], { loss: -1, grad: [-1, 0, 0] }],
+  ["reinforce", [three, { ...still, advantages: a(1, x, -0.5) }], policy(0, [-0.5, 0, 0.25])],
+  [
+    "cispo",
+    [three, ratio, { bounds: { kind: "relative", low: 0.5, high: 0.5 } }],
+    policy(-0.75 * ln(2), [-0.75, 0, 0.5], 0.5, 0, -ln(2) / 2),
+  ],
+  [
+    "cispo",
+    [three, ratio, { bounds: { kind: "absolute", high: 1.5 } }],
+    policy(-0.75 * ln(2), [-0.75, 0, 0.5], 0.5, 0, -ln(2) / 2),
+  ],
+  ["tisLoss", [three, ratio], policy(-0.5 * ln(2), [-0.5, 0, 0.5], 0.5, 0, -ln(2) / 2)],
+  [
+    "clipCov",
+    [three, { ...still, advantages: a(1, x, 3), selected: Uint8Array.of(0, 1, 1) }],
+    policy(-0.5, [-0.5, 0, 0], 0.5),
+  ],
+  [
+    "clipCovSelection",
+    [four, { logProbs: a(-4, -1, x, -1), oldLogProbs: a(-4, -1, x, -1), advantages: a(-2, 1, x, 1) }, { seed: 7 }],
+    [1, 0, 0, 0],
+  ],
+  ["klCov", [three, { ...still, advantages: a(1, x, 3) }], policy(-2, [-0.5, 0, -1.5], 0.5)],
+  [
+    "dppoTv",
+    [three, { logProbs: a(ln(0.75), x, ln(0.5)), oldLogProbs: a(ln(0.5), x, ln(0.5)), advantages: a(1, x, 1) }],
+    policy(ln(2) / 2, [0, 0, -0.5], 0.5, 0, -ln(1.5) / 2),
+  ],
+  [
+    "dppoKl",
+    [three, { logProbs: a(ln(0.75), x, ln(0.25)), oldLogProbs: a(ln(0.25), x, ln(0.25)), advantages: a(1, x, -1) }],
+    policy(-ln(4) / 2, [0, 0, 0.5], 0.5, 0, -ln(3) / 2),
+  ],
+  [
+    "dro",
+    [three, { logProbs: a(-0.5, x, -1), oldLogProbs: a(-1, x, -1), advantages: a(1, x, 1) }, { beta: 2 }],
+    policy(0.875, [0, 0, -0.5], 0, 0, -0.25),
+  ],
+  ["gmpo", [three, { ...still, advantages: a(1, x, 2) }], policy(-1.5, [-0.75, 0, -0.75])],
+  ["gspo", [three, { ...still, advantages: a(1, x, 0) }], policy(-0.5, [-0.25, 0, -0.25])],
+  ["gspo", [three, { ...still, advantages: a(1, x, 0) }, { form: "token" }], policy(-0.5, [-0.5, 0, 0])],
+  [
+    "luspo",
+    [
+      Batch.padded(2, 2, Uint8Array.of(1, 1, 1, 0)),
+      { logProbs: a(-0.5, -1, -0.25, x), oldLogProbs: a(-0.5, -1, -0.25, x), advantages: a(1, 1, -1, x) },
+    ],
+    policy(-0.5, [-0.5, -0.5, 0.5, 0]),
+  ],
+  [
+    "gvpo",
+    [
+      pair,
+      { ids: u(0, 0) },
+      { logProbs: a(-0.5, x, -0.25, -1), oldLogProbs: a(-0.5, x, -0.25, -1), advantages: a(1, x, -1, -1) },
+      { beta: 0.5 },
+    ],
+    { loss: 1, grad: [-0.5, 0, 0.5, 0.5] },
+  ],
+  [
+    "positiveNll",
+    [Batch.padded(2, 2, Uint8Array.of(1, 1, 1, 0)), { logProbs: a(-0.5, -1.5, -9, x), scores: a(1, -1) }, { mu: 0.5 }],
+    { loss: 0.5, grad: [-0.25, -0.25, 0, 0] },
+  ],
+  ["sapo", [three, still, { tauNegative: 2 }], policy(-2, [-0.5, 0, -0.5])],
+  ["vespo", [three, still], { loss: 0.75, phiMean: 1, grad: [-0.5, 0, -0.5] }],
+  [
+    "topkLogProbs",
+    [two, { logits: a(2, 2, none, x, x, x), vocab: 3, tokens: u(1, 0, 99, 99), k: 2 }],
+    [-ln(2), -ln(2), 0, 0],
+  ],
+  [
+    "topkLogitsGradient",
+    [two, { logits: a(0, 0, x, x), vocab: 2, tokens: u(0, 1, 99, 99), k: 2, gradLogProbs: a(1, -0.5, x, x) }],
+    [0.75, -0.75, 0, 0],
+  ],
+  [
+    "klLoss",
+    [three, { logProbs: a(-1, x, -2), refLogProbs: a(-1.5, x, -1) }, { kl: { estimator: "k2" }, coefficient: 0.5 }],
+    { loss: 0.15625, aggregated: 0.3125, mean: 0.3125, grad: [0.125, 0, -0.25] },
+  ],
+  [
+    "opdLoss",
+    [three, taught],
+    {
+      loss: 0.25,
+      clipFraction: 0,
+      clipFractionLower: 0,
+      kl: 0,
+      absLoss: 0.75,
+      lossMin: -0.5,
+      lossMax: 1,
+      grad: [-0.25, 0, 0.5],
+    },
+  ],
+  [
+    "opdLoss",
+    [three, taught, { route: "supervised", kl: { estimator: "k2" }, maxLoss: null }],
+    {
+      loss: 0.3125,
+      clipFraction: 0,
+      clipFractionLower: 0,
+      kl: 0,
+      absLoss: 0.3125,
+      lossMin: 0.125,
+      lossMax: 0.5,
+      grad: [-0.25, 0, 0.5],
+    },
+  ],
+  [
+    "refKl",
+    [
+      three,
+      {
+        logProbs: a(ln(0.5), x, ln(0.25)),
+        oldLogProbs: a(ln(0.5), x, ln(0.75)),
+        refLogProbs: a(ln(0.5) + 0.5, x, ln(0.25) + 1),
+      },
+      { drift: 0 },
+    ],
+    {
+      loss: -0.25,
+      refKl: 0.75,
+      fallen: 0.5,
+      mismatchFallen: third - 1 + ln(3),
+      mismatchKept: 0,
+      grad: [-0.25, 0, 0],
+    },
+  ],
+  [
+    "iwOpd",
+    [three, { logProbs: a(-1, x, -2), oldLogProbs: a(-1, x, -2), teacherLogProbs: a(-0.5, x, -2.5) }],
+    {
+      loss: -0.25,
+      meanAdvantage: 0.0625,
+      meanAbsAdvantage: 0.5,
+      meanWeight: 1.375,
+      minWeight: 1.25,
+      maxWeight: 1.5,
+      grad: [-0.375, 0, 0.3125],
+    },
+  ],
+  [
+    "forwardKlTopk",
+    [
+      two,
+      { logProbs: a(ln(0.5) - 1, x), teacherLogProbs: a(ln(0.5), x), k: 1, teacherIds: u(7, 0), studentIds: u(7, 0) },
+    ],
+    {
+      loss: 0.5,
+      lossMin: 0.5,
+      lossMax: 0.5,
+      studentMass: massOf(Math.exp(-1) / 2),
+      teacherMass: massOf(0.5),
+      overlap: { ratio: 1, tokenAdvantage: -0.5 },
+      losses: [0.5, 0],
+      grad: [-0.5, 0],
+    },
+  ],
+  [
+    "topkJsd",
+    [two, { logProbs: a(ln(0.25), x), teacherLogProbs: a(ln(0.5), x), k: 1 }, { beta: 0 }],
+    { loss: ln(4 / 3) / 2, grad: [-third, 0] },
+  ],
+  [
+    "mixedKlTopk",
+    [two, { logProbs: a(0, 0, x, x), teacherLogProbs: a(1, 1, x, x), k: 2 }],
+    { loss: 0, grad: [0, 0, 0, 0], gradEntropies: [0, 0] },
+  ],
+  [
+    "mixedKlTopk",
+    [
+      two,
+      { logProbs: a(ln(0.5), x), teacherLogProbs: a(0, x), k: 1, entropies: a(ln(2), x) },
+      { forward: 0, outside: -2 },
+    ],
+    { loss: 1 - ln(2), grad: [-1, 0], gradEntropies: [-1, 0] },
+  ],
+  [
+    "generalizedJsd",
+    [two, { logits: a(0, 0, x, x), teacherLogits: a(0, none, x, x), vocab: 2 }, { beta: 0 }],
+    { loss: ln(2), gradLogits: [-0.5, 0.5, 0, 0] },
+  ],
+  [
+    "bypassLoss",
+    [three, { logProbs: a(0, x, 0), oldLogProbs: a(0, x, 0), advantages: a(1, x, 1) }],
+    {
+      loss: -1,
+      clipFraction: 0,
+      clipFractionLower: 0,
+      kl: 0,
+      metrics: agreed,
+      weights: [1, 0, 1],
+      keep: [1, 0, 1],
+      grad: [-0.5, 0, -0.5],
+    },
+  ],
+  [
+    "tokenWeights",
+    [
+      three,
+      { logProbs: a(ln(0.5), x, 0), refLogProbs: a(ln(0.5) - 2, x, -1), advantages: a(-4, x, 1), weight: "kl-gated" },
+    ],
+    [2, 0, 0],
+  ],
+  ["advantageJump", [four, a(1, 3, x, 2.5)], [0, 2, 0, 0.5]],
+  ["structuralWeights", [three, { logProbs: a(-1, x, -1), advantages: a(1, x, 1), complexity: a(2, x, 2) }], [0, 0, 0]],
+  [
+    "trieComplexity",
+    [
+      Batch.padded(3, 2, Uint8Array.of(1, 1, 1, 1, 1, 0)),
+      { sizes: u(3) },
+      { tokens: u(7, 1, 7, 2, 7, 9), rewards: a(0, 1, 0, 3, 5, x) },
+    ],
+    [0, 1, 0, 1, 0, 0],
+  ],
+  [
+    "dualGame",
+    [
+      three,
+      {
+        logProbs: a(-2, x, -1),
+        oldLogProbs: a(-2, x, -1),
+        refLogProbs: a(-2.5, x, -1),
+        advantages: a(1, x, -1),
+        weight: "structural",
+        structural: a(0.5, x, 0.5),
+      },
+      { gamma: 1.5, lambda: 0.5, beta: 0.25 },
+    ],
+    { loss: 0.4375, clipFraction: 0, clipFractionUpper: 0, clipFractionLower: 0, kl: 0, grad: [-0.3125, 0, 0.75] },
+  ],
+  [
+    "valueLoss",
+    [three, { predictions: a(1, x, 2), values: a(1, x, 1), returns: a(0, x, 2) }],
+    { loss: 0.3125, clipFraction: 0.5, grad: [0.5, 0, 0] },
+  ],
+  ["entropyBonus", [three, a(1, x, 3), { coefficient: 0.5 }], { loss: -1, grad: [-0.25, 0, -0.25] }],
+];
