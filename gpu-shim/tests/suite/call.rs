@@ -178,8 +178,12 @@ fn loss_scale(tokens: &Tokens, inputs: &Columns<f32>, config: &str) -> f64 {
 #[track_caller]
 pub(crate) fn near(case: &str, tolerance: Tolerance, scale: f64, got: f64, exact: f64) {
     let allowed = tolerance.at(scale.max(exact.abs()));
+    assert!(is_near(tolerance, scale, got, exact), "{case}: got {got}, exact {exact}, allowed {allowed}");
+}
+
+pub(crate) fn is_near(tolerance: Tolerance, scale: f64, got: f64, exact: f64) -> bool {
     let same = got == exact || (got.is_nan() && exact.is_nan());
-    assert!(same || (got - exact).abs() <= allowed, "{case}: got {got}, exact {exact}, allowed {allowed}");
+    same || (got - exact).abs() <= tolerance.at(scale.max(exact.abs()))
 }
 
 /// Configs of a formula, beside the default one.
