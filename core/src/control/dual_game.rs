@@ -135,7 +135,7 @@ pub struct DualGameState {
 ///     None,
 /// )?;
 /// assert_eq!((report.kl_per_token, report.beta), (Some(0.0), 0.5));
-/// // a budget of nothing: all that is used is too much
+/// // a budget of 0: all of the usage exceeds it
 /// assert_eq!(report.lambda(), 0.5 * report.budget.wh_per_token);
 /// assert!(report.entries().any(|(key, value)| key == "dual_game/lambda" && value == report.lambda()));
 /// # Ok::<(), tokenwise::Error>(())
