@@ -22,11 +22,6 @@ impl Device {
         Ok(Self(Rc::new(gpu)))
     }
 
-    /// What the browser calls it.
-    pub fn adapter(&self) -> String {
-        format!("{:?}", self.0.info())
-    }
-
     /// Runs the cases of a file. JSON: by formula, how many calls were answered by whom; and every difference.
     pub fn run(&self, file: String, text: String) -> Promise {
         let gpu = Rc::clone(&self.0);
