@@ -45,18 +45,33 @@ export const bestBuild = () => (WebAssembly.validate(WITH_VECTORS) ? "simd" : "p
 /** @typedef {import("./pkg/simd/tokenwise.js").KlConfig} KlConfig */
 /** @typedef {import("./pkg/simd/tokenwise.js").EntropyBudgetConfig} EntropyBudgetConfig */
 
-/** @type {Promise<{ library: Library, build: "simd" | "plain" }> | undefined} */
-let whole;
+/** @type {Partial<Record<"simd" | "plain", Promise<Library>>>} */
+const builds = {};
 
-/** The whole library, loaded once. */
-export const loadLibrary = () => (whole ??= loadWhole());
+/**
+ * One of the two builds of the whole library, loaded once.
+ * @param {"simd" | "plain"} build
+ */
+export const loadBuild = (build) => (builds[build] ??= loadWhole(build));
 
-/** @returns {Promise<{ library: Library, build: "simd" | "plain" }>} */
-async function loadWhole() {
+/** The whole library, loaded once: the build that fits the browser. */
+export async function loadLibrary() {
   const build = bestBuild();
-  const library = build === "simd" ? await import("./pkg/simd/tokenwise.js") : await import("./pkg/plain/tokenwise.js");
-  await library.default();
-  return { library, build };
+  return { library: await loadBuild(build), build };
+}
+
+/** @param {"simd" | "plain"} build @returns {Promise<Library>} */
+async function loadWhole(build) {
+  try {
+    const library =
+      build === "simd" ? await import("./pkg/simd/tokenwise.js") : await import("./pkg/plain/tokenwise.js");
+    await library.default();
+    return library;
+  } catch (error) {
+    // without a network it may be there later
+    delete builds[build];
+    throw error;
+  }
 }
 
 /** A function was asked for that the start page has not loaded. */

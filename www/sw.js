@@ -9,10 +9,14 @@ const MINE = `tokenwise ${new URL(worker.registration.scope).pathname} `;
 const CACHE = MINE + BUILD;
 const library = new URL(worker.location.href).searchParams.get("library");
 
+const other = { simd: "plain", plain: "simd" }[library ?? ""];
+// what few readers ask for is kept once it was loaded
+const later = ["pkg/gpu/", ...(other ? [`pkg/${other}/`, `pkg/chain-${other}/`] : [])];
+/** @param {string} file */
+const isLater = (file) => later.some((folder) => file.startsWith(folder));
+
 worker.addEventListener("install", (event) => {
-  const other = { simd: "plain", plain: "simd" }[library ?? ""];
-  const unused = other ? [`pkg/${other}/`, `pkg/chain-${other}/`] : [];
-  const wanted = FILES.filter((file) => !unused.some((folder) => file.startsWith(folder)));
+  const wanted = FILES.filter((file) => !isLater(file));
   event.waitUntil(
     (async () => {
       const cache = await caches.open(CACHE);
@@ -41,7 +45,12 @@ worker.addEventListener("fetch", (event) => {
   event.respondWith(
     (async () => {
       try {
-        return await fetch(request);
+        const response = await fetch(request);
+        if (response.ok && isLater(address.href.slice(worker.registration.scope.length))) {
+          const copy = response.clone();
+          event.waitUntil(caches.open(CACHE).then((cache) => cache.put(request, copy)));
+        }
+        return response;
       } catch (error) {
         const cache = await caches.open(CACHE);
         const kept = await cache.match(request.mode === "navigate" ? "./" : request, { ignoreSearch: true });

@@ -72,6 +72,10 @@
 //!    held to the core in `f64`, to its special values and its errors (`call.rs`), to the calls of the golden cases
 //!    (`golden.rs`), and where nothing is kept or buffers are small (`edges.rs`).
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    target_arch = "wasm32",
+    allow(clippy::arc_with_non_send_sync, reason = "objects of a browser stay on their thread; others need the Arc")
+)]
 
 mod batch;
 mod calibrate;

@@ -1,9 +1,12 @@
 //! What the formulas of tokenwise are tested with: golden cases, random batches, poison, tolerances.
 
+#[cfg(feature = "random")]
 pub mod generate;
 pub mod golden;
+#[cfg(feature = "random")]
 pub mod poison;
 pub mod profiles;
+#[cfg(feature = "random")]
 pub mod tolerance;
 
 /// The README's example, as a test.

@@ -21,6 +21,9 @@ use crate::{
     write::{array, Record},
 };
 
+#[cfg(feature = "gpu-shim")]
+mod gpu;
+
 /// The column of the prompts' token counts: JavaScript has them in the config.
 const GROUP_TOKENS: &str = "group_tokens";
 /// The layout of the model's raw output, an object with an alternative.
@@ -119,22 +122,7 @@ impl Call {
 
     fn run_in<R: Precision>(&self, batch: Option<tokenwise::Batch<'_>>, columns: &Columns<R>) -> Result {
         let groups = self.groups.as_ref().map(OwnGroups::view).transpose()?;
-        let mut outputs = Columns::new();
-        for (column, into) in self.entry.outputs.iter().zip(&self.into) {
-            let len = match self.entry.name {
-                // as many numbers per token as the raw output has
-                "shift" => {
-                    let width = if let Some(Data::Size(width)) = columns.get("width") { *width } else { 0 };
-                    batch.as_ref().map_or(0, tokenwise::Batch::tokens).saturating_mul(width)
-                }
-                _ => self.entry.length(column.kind, batch.as_ref(), groups.as_ref(), columns),
-            };
-            let got = into.as_ref().map_or(len, array_len);
-            if got != len {
-                return Err(tokenwise::Error::Length { what: column.name, expected: len, got }.into());
-            }
-            outputs.set(column.name, room(column.element, len)?);
-        }
+        let mut outputs = self.room_for(batch.as_ref(), groups.as_ref(), columns)?;
         let mut whole = Columns::new();
         let columns = match (&batch, self.logits.as_slice()) {
             (_, []) | (None, _) => columns,
@@ -157,6 +145,32 @@ impl Call {
         let numbers = call.numbers;
         result.map_err(|refusal| refused(refusal, R::ARRAY))?;
         self.write(&numbers, &outputs)
+    }
+
+    /// Room for the outputs; an array of the caller's that does not fit is refused.
+    fn room_for<R: Precision>(
+        &self,
+        batch: Option<&tokenwise::Batch<'_>>,
+        groups: Option<&tokenwise::Groups<'_>>,
+        columns: &Columns<R>,
+    ) -> Result<Columns<R>> {
+        let mut outputs = Columns::new();
+        for (column, into) in self.entry.outputs.iter().zip(&self.into) {
+            let len = match self.entry.name {
+                // as many numbers per token as the raw output has
+                "shift" => {
+                    let width = if let Some(Data::Size(width)) = columns.get("width") { *width } else { 0 };
+                    batch.map_or(0, tokenwise::Batch::tokens).saturating_mul(width)
+                }
+                _ => self.entry.length(column.kind, batch, groups, columns),
+            };
+            let got = into.as_ref().map_or(len, array_len);
+            if got != len {
+                return Err(tokenwise::Error::Length { what: column.name, expected: len, got }.into());
+            }
+            outputs.set(column.name, room(column.element, len)?);
+        }
+        Ok(outputs)
     }
 
     /// A single number or array as it is, anything else as an object.

@@ -82,6 +82,26 @@ impl From<Error> for Thrown {
     }
 }
 
+/// What the GPU refuses or fails at; calls that the core refuses have the core's words.
+#[cfg(feature = "gpu-shim")]
+impl From<tokenwise_gpu::GpuError> for Thrown {
+    fn from(error: tokenwise_gpu::GpuError) -> Self {
+        use tokenwise_gpu::GpuError;
+        if let GpuError::Core(error) = error {
+            return error.into();
+        }
+        let number = |x: u64| JsValue::from(x as f64);
+        let (expected, got) = match &error {
+            GpuError::Adapter { needed, limit, .. } | GpuError::Limit { needed, limit, .. } => {
+                (number(*needed), number(*limit))
+            }
+            GpuError::NoAdapter(_) => ("a WebGPU adapter".into(), JsValue::NULL),
+            _ => (JsValue::UNDEFINED, JsValue::UNDEFINED),
+        };
+        Self(TokenwiseError::new(&error.to_string(), error.code(), "gpu", None, expected, got).into())
+    }
+}
+
 impl From<ConfigError> for Thrown {
     fn from(error: ConfigError) -> Self {
         let expected = camel_case(&error.expected);

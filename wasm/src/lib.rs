@@ -25,6 +25,8 @@ mod write;
 pub mod advantage;
 #[cfg(feature = "full")]
 pub mod control;
+#[cfg(feature = "gpu-shim")]
+pub mod gpu;
 #[cfg(feature = "full")]
 pub mod lint;
 #[cfg(feature = "full")]
@@ -34,6 +36,8 @@ pub mod rollout;
 
 pub use batch::Batch;
 pub use call::Call;
+#[cfg(feature = "gpu-shim")]
+pub use gpu::Gpu;
 #[cfg(feature = "full")]
 pub use {
     advantage::RoleBaselines,

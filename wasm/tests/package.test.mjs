@@ -82,6 +82,24 @@ test("it runs in Node", { skip }, () => {
   run("node", ["node.js"]);
 });
 
+test("tokenwise/gpu runs in Node, and says that there is no GPU by the one class of errors", { skip }, () => {
+  writeFileSync(
+    join(scratch, "gpu.js"),
+    `
+    import { TokenwiseError } from "tokenwise";
+    import * as gpu from "tokenwise/gpu";
+    import { check } from "./check.js";
+    const wrong = await check(gpu, true);
+    if (wrong !== "") throw new Error(wrong);
+    const error = await gpu.Gpu.create().then(() => "a device", (error) => error);
+    if (!(error instanceof TokenwiseError) || error.code !== "no_adapter") throw new Error(String(error));
+    const { whyCore } = gpu.Gpu;
+    if (whyCore("ppoClip") !== undefined || !/sorted/.test(whyCore("quantile"))) throw new Error("whyCore");
+  `,
+  );
+  run("node", ["gpu.js"]);
+});
+
 test("its build without vectors runs where there are none", { skip }, () => {
   writeFileSync(
     join(scratch, "plain.js"),
@@ -111,10 +129,22 @@ test(
       `
     import init, { Batch, gae, TokenwiseError } from "tokenwise";
     import { gaeF64 } from "tokenwise/chain";
+    import { Gpu, type Answer } from "tokenwise/gpu";
+    import * as onGpu from "tokenwise/gpu";
     await init();
     const batch: Batch = Batch.padded(1, 1, Uint8Array.of(1));
     const one = Float32Array.of(1);
     const advantages: Float32Array = gae(batch, { rewards: one, values: one, bootstrap: one }).advantages;
+    const gpu: Gpu = await Gpu.create();
+    const two: onGpu.Batch = onGpu.Batch.padded(1, 1, Uint8Array.of(1));
+    const answer: Answer<{ advantages: Float32Array; returns: Float32Array }> = await gpu.gae(two, {
+      rewards: one,
+      values: one,
+      bootstrap: one,
+    });
+    answer.report.ran satisfies "gpu" | "core";
+    // @ts-expect-error the GPU has no doubles
+    void gpu.whiten(two, new Float64Array(1));
     try {
       gaeF64 satisfies Function;
     } catch (error) {
@@ -149,6 +179,7 @@ test("it runs in a browser", { skip: skip || noBrowser }, async () => {
       const imports = {
         tokenwise: "/node_modules/tokenwise/web.js",
         "tokenwise/chain": "/node_modules/tokenwise/chain/web.js",
+        "tokenwise/gpu": "/node_modules/tokenwise/gpu/web.js",
       };
       response
         .writeHead(200, { "Content-Type": "text/html" })
@@ -168,6 +199,7 @@ test("it runs in a browser", { skip: skip || noBrowser }, async () => {
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      "--enable-unsafe-webgpu",
     ],
   });
   try {
@@ -180,6 +212,46 @@ test("it runs in a browser", { skip: skip || noBrowser }, async () => {
       );
     });
     assert.equal(wrong, "");
+    const { advantages, report, codes } = await page.evaluate(async () => {
+      const { TokenwiseError } = await import("tokenwise");
+      const { default: init, Batch, Gpu } = await import("tokenwise/gpu");
+      await init();
+      const gpu = await Gpu.create();
+      const batch = Batch.padded(1, 4, Uint8Array.of(1, 1, 0, 1));
+      const input = {
+        rewards: Float32Array.of(0, 0, NaN, 1),
+        values: Float32Array.of(0.5, 0.5, NaN, 0.5),
+        bootstrap: Float32Array.of(0),
+      };
+      const { result, report } = await gpu.call("gae", batch, input, { lambda: 0.5 });
+      const refused = async (call) => {
+        const error = await call().then(
+          () => "not refused",
+          (thrown) => thrown,
+        );
+        return error instanceof TokenwiseError ? error.code : String(error);
+      };
+      const codes = [
+        await refused(() => gpu.gae(batch, input, { lambda: 2 })),
+        await refused(() => gpu.gae(batch, { ...input, rewards: new Float32Array(3) })),
+        await refused(() => gpu.gae(batch, { ...input, rewards: new Float64Array(4) })),
+        await refused(() => gpu.call("nonsense", batch)),
+      ];
+      // arguments are read before a call yields, so that what they lay in can be freed at once
+      const late = gpu.gae(batch, input, { lambda: 0.5 });
+      batch.free();
+      input.rewards.fill(7);
+      const again = (await late).result.advantages.join();
+      codes.push(again === result.advantages.join() ? "same" : again, await refused(() => gpu.gae(batch, input)));
+      gpu.free();
+      codes.push(await refused(() => gpu.gae(batch, input)));
+      return { advantages: [...result.advantages], report, codes };
+    });
+    assert.deepEqual(advantages, [0.125, 0.25, 0, 0.5]);
+    assert.equal(report.ran, "gpu");
+    assert.ok(report.dispatches > 0 && report.bytesUp > 0 && report.bytesDown > 0 && report.milliseconds >= 0);
+    assert.ok(report.adapter.length > 0 && report.reason === null);
+    assert.deepEqual(codes, ["config", "length", "type", "type", "same", "freed", "freed"]);
   } finally {
     await browser.close();
     server.close();

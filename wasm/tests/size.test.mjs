@@ -27,3 +27,12 @@ for (const part of ["", "chain"]) {
     assert.ok(bytes <= scripts[part], `${bytes} bytes, limit ${scripts[part]}`);
   });
 }
+
+// the whole library and wgpu, loaded by those who choose WebGPU
+test("with WebGPU", () => {
+  const bytes = size("gpu", "tokenwise_gpu.wasm");
+  assert.ok(bytes <= 1270 * KB, `${bytes} bytes`);
+  const files = readdirSync(join(packed, "gpu")).filter((name) => name.endsWith(".js"));
+  const together = files.map((name) => size("gpu", name)).reduce((sum, one) => sum + one, 0);
+  assert.ok(together <= 26 * KB, `${together} bytes of scripts`);
+});

@@ -33,7 +33,7 @@ export type Groups = { ids: Uint32Array } | { sizes: Uint32Array };
 /**
  * What a refused call throws. Codes of the core: length, offsets, token_id, group, sequence, config, entry,
  * empty_mask, too_few, overflow. Codes about what JavaScript handed over: type, key, choice, fields,
- * freed, memory.
+ * freed, memory. Codes of tokenwise/gpu: no_adapter, adapter, device.
  */
 export class TokenwiseError extends Error {
   private constructor();
@@ -54,7 +54,10 @@ export class TokenwiseError extends Error {
     | "choice"
     | "fields"
     | "freed"
-    | "memory";
+    | "memory"
+    | "no_adapter"
+    | "adapter"
+    | "device";
   /** The parameter or key at fault. */
   readonly parameter: string;
   /** The index of the entry at fault, where there is one. */

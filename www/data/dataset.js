@@ -1,6 +1,7 @@
 // The sequences of a file laid end to end, with every quantity; in the worker. Answers what the page asks: which rows,
 // in which order, which bars.
 
+import { added, largestDifference, runBy } from "../engines/run.js";
 import { COLUMNS } from "./fields.js";
 import { QUANTITIES, quantities, scaleOf } from "./quantities.js";
 
@@ -71,18 +72,33 @@ export class Dataset {
   }
 
   /**
-   * Every quantity under these settings.
+   * Every quantity under these settings, by one of the engines.
    * @param {Settings} settings
+   * @param {{ name: import("../engines/run.js").EngineName, compare: boolean }} engine
    * @param {(share: number) => void} progress
    */
-  compute(settings, progress) {
+  async compute(settings, engine, progress) {
     const parts = this.file.parts.length - 1;
     this.columns = {};
+    /** @type {import("../engines/run.js").Cost | null} */
+    let cost = null;
+    /** @type {import("../engines/run.js").Difference | null} */
+    let difference = null;
     /** @type {Map<string, { quantity: string, code: string, message: string }>} */
     const refused = new Map();
     for (let index = 0; index < parts; index += 1) {
       const part = this.part(index);
-      const { columns, refusals } = quantities(this.library, part, settings);
+      // the work may be run several times, and adds columns
+      const work = (/** @type {import("../engine.js").Library} */ library) =>
+        quantities(library, { ...part, columns: { ...part.columns } }, settings);
+      const ran = await runBy(engine.name, work);
+      cost = added(cost, ran.cost);
+      const { columns, refusals } = ran.value;
+      if (engine.compare) {
+        const core = await runBy("core", work);
+        const found = largestDifference(columns, core.value.columns);
+        if (difference === null || found.value > difference.value) difference = found;
+      }
       for (const refusal of refusals) refused.set(refusal.quantity, refusal);
       for (const [key, values] of Object.entries(columns)) {
         this.columns[key] ??= new Float64Array(this.tokens).fill(NaN);
@@ -91,6 +107,7 @@ export class Dataset {
       progress((index + 1) / parts);
     }
     this.refusals = [...refused.values()];
+    this.ran = { engine: engine.name, cost, difference };
     this.means = {};
     const kept = this.library.sequenceSumsF64(this.batch, Float64Array.from(this.keep));
     for (const [key, values] of Object.entries(this.columns)) {
@@ -171,6 +188,7 @@ export class Dataset {
       columns: this.columns,
       means: this.means,
       refusals: this.refusals ?? [],
+      ran: this.ran ?? null,
     };
   }
 

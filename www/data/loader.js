@@ -1,6 +1,7 @@
 // From what a state says of its data to the data itself: known already, or read by the worker. Ends the worker where
 // that is the only way to stop it, and then reads again.
 
+import { ownEngine } from "../engines/run.js";
 import { Client } from "./client.js";
 import { contentOf } from "./state.js";
 
@@ -15,6 +16,8 @@ export class Loader {
   constructor(progress) {
     this.progress = progress;
     this.client = new Client();
+    /** who computes, and whether that is compared with the core */
+    this.engine = { name: ownEngine(), compare: false };
     /** @type {Map<string, Loaded>} by what a state says of its data; the newest last, as many as the worker keeps */
     this.cache = new Map();
     /** the number of the load under way, "" for none */
@@ -22,6 +25,11 @@ export class Loader {
     this.loads = 0;
     /** whether what is under way is the data of the state, not another file */
     this.restoring = false;
+  }
+
+  /** What numbers depend on beside the data. @param {State["settings"]} settings */
+  asked(settings) {
+    return JSON.stringify([settings, this.engine]);
   }
 
   /**
@@ -37,13 +45,14 @@ export class Loader {
     // a new file takes precedence over the previous one
     if (this.loading !== "") this.stop();
     this.loading = key;
+    const [asked, { engine }] = [this.asked(settings), this];
     try {
       const { content, ...told } = await this.client.ask(
         "load",
-        { key, name, data, scoreName, settings },
+        { key, name, data, scoreName, settings, engine },
         this.progress,
       );
-      return { loaded: { ...told, key, name, settings: JSON.stringify(settings) }, content };
+      return { loaded: { ...told, key, name, asked }, content };
     } finally {
       if (this.loading === key) {
         this.loading = "";

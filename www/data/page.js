@@ -1,6 +1,7 @@
 // The page for the user's own data: reads files in a worker, shows their tokens as a table, a text, a histogram,
 // and what the lint found.
 
+import { EngineSwitch } from "../engines/switch.js";
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { short } from "../parts/format.js";
@@ -54,6 +55,10 @@ class DataPage {
       get: () => context.state(),
       set: (next, continued) => context.change(next, continued),
     });
+    this.engines = new EngineSwitch("data", {
+      choose: (name) => this.compute(name, true),
+      nameOf: quantityName,
+    });
     this.intro = html("div", { class: "intro" });
     this.about = html("section", { class: "data-about", "aria-live": "polite" });
     this.lint = html("section", { class: "data-lint" });
@@ -70,6 +75,7 @@ class DataPage {
       { class: "data-results", id: "data-results", hidden: true },
       html("div", { class: "data-top" }, this.about, this.lint),
       this.controls.numbers,
+      this.engines.element,
       this.controls.shown,
       html(
         "div",
@@ -121,8 +127,23 @@ class DataPage {
       ]);
       this.context.change(next);
     } catch (error) {
-      this.failed(name, error);
+      if (error instanceof Refused && error.fault.code === "engine") {
+        this.without(error.fault.values);
+        await this.take(name, data, others);
+      } else this.failed(name, error);
     }
+  }
+
+  /** @param {import("../engines/run.js").EngineName} name @param {boolean} compare with the core */
+  compute(name, compare) {
+    this.loader.engine = { name, compare };
+    this.draw(this.context.state(), false);
+  }
+
+  /** An engine could not be had. @param {Record<string, string | number>} values */
+  without({ engine, reason }) {
+    this.engines.failed(/** @type {import("../engines/run.js").EngineName} */ (engine), String(reason));
+    this.compute(this.engines.engine, false);
   }
 
   /** @param {string} name @param {unknown} error */
@@ -149,8 +170,9 @@ class DataPage {
     this.show(state, this.turn).catch((error) => {
       const code = error instanceof Refused ? error.fault.code : "";
       if (code === "stopped") return;
+      if (error instanceof Refused && code === "engine") this.without(error.fault.values);
       // the worker has let go of it: read again
-      if (code === "gone") this.reload();
+      else if (code === "gone") this.reload();
       else this.failed(this.data?.name ?? "", error);
     });
   }
@@ -164,6 +186,7 @@ class DataPage {
     this.intro.replaceChildren(html("p", {}, t("data.intro")), html("p", { class: "quiet" }, t("data.kinds")));
     this.intake.build();
     this.controls.build();
+    this.engines.build();
   }
 
   /**
@@ -181,21 +204,23 @@ class DataPage {
     this.data = data === "lost" ? null : data;
     this.results.hidden = this.data === null;
     if (data === null || data === "lost") return;
-    const settings = JSON.stringify(state.settings);
-    if (data.settings !== settings) {
-      const told = await this.loader.ask("compute", { key: data.key, settings: state.settings });
-      Object.assign(data, told, { settings });
+    const asked = this.loader.asked(state.settings);
+    if (data.asked !== asked) {
+      const { engine } = this.loader;
+      const told = await this.loader.ask("compute", { key: data.key, settings: state.settings, engine });
+      Object.assign(data, told, { asked });
       if (turn !== this.turn) return;
     }
+    if (data.ran?.cost) this.engines.show(data.ran);
     const colour = this.colourOf(state, data);
     const view = state.view === "sequences" ? "sequences" : "tokens";
-    const query = JSON.stringify([data.key, settings, view, state.filter, state.sort]);
+    const query = JSON.stringify([data.key, asked, view, state.filter, state.sort]);
     if (this.ordered?.query !== query) {
       const { order } = await this.loader.ask("order", { key: data.key, view, filter: state.filter, sort: state.sort });
       if (turn !== this.turn) return;
       this.ordered = { query, order };
     }
-    const count = JSON.stringify([data.key, settings, state.filter, colour]);
+    const count = JSON.stringify([data.key, asked, state.filter, colour]);
     if (this.counted?.query !== count) {
       const result =
         colour === ""
@@ -376,8 +401,8 @@ class DataPage {
 
 /** @type {import("../pages.js").Page} */
 export const page = {
-  texts: ["data"],
-  styles: ["data"],
+  texts: ["data", "engines"],
+  styles: ["data", "engines"],
   initial,
   read: readState,
   mount(container, context) {

@@ -1,6 +1,7 @@
 // What the library makes of the columns of a file. Every number here comes from the library; where one is not a
 // function of its own, it is a gradient that has the value wanted (said beside it).
 
+import { Pending } from "../engines/replay.js";
 import { COLUMNS } from "./fields.js";
 
 /** @typedef {import("./state.js").Settings} Settings */
@@ -64,6 +65,8 @@ export function quantities(library, part, settings) {
     try {
       work();
     } catch (error) {
+      // an engine that answers later
+      if (error instanceof Pending) throw error;
       const { code = "unknown", message = String(error) } = /** @type {any} */ (error);
       refusals.push({ quantity, code, message });
     }

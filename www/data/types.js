@@ -6,7 +6,8 @@
  * @typedef {object} Loaded what the worker told of a file
  * @property {string} key under which the worker has it
  * @property {string} name
- * @property {string} settings with which it was computed
+ * @property {string} asked the settings and the engine with which it was computed
+ * @property {import("../engines/switch.js").Outcome | null} ran what that took
  * @property {string} kind the usual ending of its format
  * @property {string[]} passedOver
  * @property {number} tokens

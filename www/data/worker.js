@@ -2,6 +2,7 @@
 // progress in between.
 
 import { loadLibrary } from "../engine.js";
+import { NoEngine } from "../engines/run.js";
 import { Dataset } from "./dataset.js";
 import { Fault } from "./fault.js";
 import { loadReader, MOST_BYTES, partsOf, read } from "./read.js";
@@ -28,7 +29,7 @@ function teller(id, stage) {
 
 /** @type {Record<string, (id: number, request: any) => Promise<any> | any>} */
 const requests = {
-  async load(id, { key, name, data, scoreName, settings }) {
+  async load(id, { key, name, data, scoreName, settings, engine }) {
     postMessage({ id, progress: { stage: "read", share: 0 } });
     const text = data === "" && name === "sample.jsonl" ? sampleText() : data;
     const blob = typeof text === "string" ? new Blob([text]) : text;
@@ -39,18 +40,18 @@ const requests = {
     const file = read(await reading, name, partsOf(blob, teller(id, "read")), scoreName);
     const { library } = await loading;
     const dataset = new Dataset(library, file);
-    const lint = dataset.compute(settings, teller(id, "compute"));
+    const lint = await dataset.compute(settings, engine, teller(id, "compute"));
     datasets.delete(key);
     datasets.set(key, dataset);
     // two of them: the one shown and the one before it
     for (const old of [...datasets.keys()].slice(0, -2)) datasets.delete(old);
     return { ...dataset.about(), lint, content: typeof data === "string" ? data : await linkText(blob, file.kind) };
   },
-  compute(id, { key, settings }) {
+  async compute(id, { key, settings, engine }) {
     const dataset = found(key);
-    const lint = dataset.compute(settings, teller(id, "compute"));
-    const { columns, means, keys, refusals } = dataset.about();
-    return { columns, means, keys, refusals, lint };
+    const lint = await dataset.compute(settings, engine, teller(id, "compute"));
+    const { columns, means, keys, refusals, ran } = dataset.about();
+    return { columns, means, keys, refusals, ran, lint };
   },
   order(_, { key, view, filter, sort }) {
     return { order: found(key).order(view, filter, sort) };
@@ -95,7 +96,14 @@ function handedOver(value, list) {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, handedOver(entry, list)]));
 }
 
-addEventListener("message", async ({ data: { id, type, ...request } }) => {
+/** One request after the other: an engine may answer later, and a dataset is computed as a whole. */
+let last = Promise.resolve();
+addEventListener("message", ({ data }) => {
+  last = last.then(() => answer(data));
+});
+
+/** @param {any} message */
+async function answer({ id, type, ...request }) {
   try {
     /** @type {ArrayBuffer[]} */
     const list = [];
@@ -104,6 +112,11 @@ addEventListener("message", async ({ data: { id, type, ...request } }) => {
   } catch (error) {
     if (error instanceof Fault)
       postMessage({ id, fault: { code: error.code, values: error.values, place: error.place } });
+    else if (error instanceof NoEngine)
+      postMessage({
+        id,
+        fault: { code: "engine", values: { engine: error.engine, reason: error.message }, place: {} },
+      });
     // a module that trapped cannot be used again, nor can this worker: the page starts another
     else if (error instanceof WebAssembly.RuntimeError) reportError(error);
     else
@@ -116,4 +129,4 @@ addEventListener("message", async ({ data: { id, type, ...request } }) => {
         },
       });
   }
-});
+}

@@ -18,6 +18,8 @@ const fixtures = join(repository, "reader/tests/fixtures");
 const scratch = await mkdtemp(join(tmpdir(), "tokenwise-data-"));
 await writeFile(join(scratch, "package.json"), '{"type":"module"}');
 await cp(join(repository, "www/data"), join(scratch, "data"), { recursive: true });
+await cp(join(repository, "www/engines"), join(scratch, "engines"), { recursive: true });
+await cp(join(repository, "www/engine.js"), join(scratch, "engine.js"));
 await cp(join(repository, "www/parts"), join(scratch, "parts"), { recursive: true });
 await cp(join(repository, "www/i18n"), join(scratch, "i18n"), { recursive: true });
 after(() => rm(scratch, { recursive: true }));
@@ -44,9 +46,11 @@ const read = (name, content, scoreName = "") => {
   return readParts(reader, name, file, scoreName);
 };
 const { Dataset } = await module("data/dataset.js");
-const computed = (file, settings = {}) => {
+// the core is the build that was loaded here
+const engine = { name: "core", compare: false };
+const computed = async (file, settings = {}) => {
   const dataset = new Dataset(tokenwise, file);
-  const lint = dataset.compute({ ...initial().settings, ...settings }, () => {});
+  const lint = await dataset.compute({ ...initial().settings, ...settings }, engine, () => {});
   return { ...dataset.about(), lint, dataset };
 };
 
@@ -62,9 +66,9 @@ function told(error) {
 }
 
 /** Everything the page asks of a file, under settings at their ends. */
-function ask(file) {
+async function ask(file) {
   const all = { sequence: null, step: null, group: null, kept: false };
-  const { dataset, keys, lint } = computed(file, {
+  const { dataset, keys, lint } = await computed(file, {
     gamma: 0,
     lambda: 1,
     beta: 0,
@@ -110,7 +114,7 @@ test("10,000 spoilt files: rows, or a message with a place; never anything else"
       for (const column of Object.values(file.columns)) assert.equal(column.length, tokens, JSON.stringify(text));
       rows += 1;
       // and what the page asks of every file it shows
-      if (tokenwise && rows % 3 === 0) ask(file);
+      if (tokenwise && rows % 3 === 0) await ask(file);
     } catch (error) {
       told(error);
       refused += 1;
@@ -128,7 +132,7 @@ test("hostile files: rows or a message, in time", browserTest, async () => {
     try {
       const file = read(name, content);
       assert.ok(file.places.length > 0, name);
-      if (tokenwise) ask(file);
+      if (tokenwise) await ask(file);
     } catch (error) {
       told(error);
     }
@@ -177,7 +181,7 @@ const close6 = (got, wanted, what) =>
 
 test("the quantities are those of the formulas", browserTest, async () => {
   const text = await readFile(join(fixtures, "rollouts.jsonl"), "utf8");
-  const { columns, keep } = computed(read("rollouts.jsonl", text), { kl: "k3" });
+  const { columns, keep } = await computed(read("rollouts.jsonl", text), { kl: "k3" });
   const [a, b] = text
     .trim()
     .split("\n")
@@ -217,7 +221,7 @@ test("the quantities are those of the formulas", browserTest, async () => {
 test("what is exported is read again as the same", browserTest, async () => {
   const { toCsv, toJsonLines } = await module("data/export.js");
   const text = await readFile(join(fixtures, "readings/lists.json"), "utf8");
-  const first = computed(read("lists.json", text));
+  const first = await computed(read("lists.json", text));
   for (const [name, again] of [
     ["x.jsonl", toJsonLines(first)],
     [
@@ -229,7 +233,7 @@ test("what is exported is read again as the same", browserTest, async () => {
       ),
     ],
   ]) {
-    const second = computed(read(name, again));
+    const second = await computed(read(name, again));
     assert.deepEqual(
       [second.sequences, second.tokens, second.kept, second.steps],
       [first.sequences, first.tokens, first.kept, first.steps],
@@ -238,13 +242,13 @@ test("what is exported is read again as the same", browserTest, async () => {
     for (const key of first.fields) assert.deepEqual(second.columns[key], first.columns[key], `${name} ${key}`);
     assert.deepEqual([...second.score], [...first.score], name);
   }
-  const formula = computed(read("formula.csv", hostile.find(([name]) => name === "formula.csv")[1]));
+  const formula = await computed(read("formula.csv", hostile.find(([name]) => name === "formula.csv")[1]));
   assert.match(toCsv(formula, Uint32Array.of(0), formula.keys), /"'=HYPERLINK/);
 });
 
 test("NaN sorts last both ways, equals stay in order", browserTest, async () => {
   const file = read("x.jsonl", '{"log_probs": [-1, NaN, -3, -1], "mask": [1, 1, 1, 0]}\n{"log_probs": [-2, Infinity]}');
-  const { dataset } = computed(file);
+  const { dataset } = await computed(file);
   const all = { sequence: null, step: null, group: null, kept: false };
   const order = (descending, filter = all) => [...dataset.order("tokens", filter, { key: "logProbs", descending })];
   assert.deepEqual(order(false), [2, 4, 0, 3, 5, 1]);

@@ -30,6 +30,8 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
+/** Headless Chromium has WebGPU, in software, only when it is told so. */
+const WEBGPU = "--enable-unsafe-webgpu";
 
 /** @returns {Promise<string | null>} why the browser cannot be tested here */
 async function reason() {
@@ -76,18 +78,19 @@ export async function serve(refuse = () => false, root = folder) {
   return { server, asked, address: `http://127.0.0.1:${server.address().port}${PREFIX}` };
 }
 
-let browser;
+const browsers = {};
 
-/** The browser, started once. */
-export async function launch() {
+/** The browser, started once; and another one without WebGPU. */
+export async function launch(webgpu = true) {
   const { chromium: launcher } = await import("playwright-core");
-  browser ??= await launcher.launch({ executablePath: chromium, args: FLAGS });
-  return browser;
+  const args = webgpu ? [...FLAGS, WEBGPU] : FLAGS;
+  browsers[webgpu] ??= await launcher.launch({ executablePath: chromium, args });
+  return browsers[webgpu];
 }
 
 const servers = [];
 after(async () => {
-  await browser?.close();
+  for (const browser of Object.values(browsers)) await browser.close();
   for (const { server } of servers) {
     server.closeAllConnections();
     server.close();
@@ -96,7 +99,8 @@ after(async () => {
 
 /**
  * @param {{ lang?: string, page?: string, preset?: string, fragment?: string, theme?: "light" | "dark", width?: number,
- *   height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean }} [options]
+ *   height?: number, motion?: "reduce" | "no-preference", refuse?: (path: string) => boolean, webgpu?: boolean,
+ *   address?: string }} [options] `address`: of a server of the test's own
  */
 export async function open({
   lang = "en",
@@ -108,9 +112,11 @@ export async function open({
   height = 1000,
   motion = "reduce",
   refuse,
+  webgpu = true,
+  address,
 } = {}) {
-  await launch();
-  let served = refuse ? undefined : servers.find((entry) => entry.plain);
+  const browser = await launch(webgpu);
+  let served = address ? { address } : refuse ? undefined : servers.find((entry) => entry.plain);
   if (!served) {
     served = { ...(await serve(refuse)), plain: !refuse };
     servers.push(served);

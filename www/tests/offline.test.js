@@ -74,6 +74,33 @@ test("with the server gone: reload, edit, every other page, both languages", sea
   assert.deepEqual(problems, []);
 });
 
+test("the GPU's module is kept once it was loaded, not before", sealedTest, async () => {
+  const { server, address } = await serve();
+  const { page, problems } = await visit(`${address}?lang=en&page=logits`);
+  await kept(page);
+  const modules = () =>
+    page.evaluate(async () => {
+      const cache = await caches.open((await caches.keys())[0]);
+      return (await cache.keys()).map(({ url }) => url).filter((url) => url.includes("/pkg/gpu/"));
+    });
+  const choose = async () => {
+    await page.locator("#engine-logits-webgpu").check();
+    await page.waitForFunction(() =>
+      document.querySelector("#engine-report-logits").textContent.includes("difference from the core"),
+    );
+  };
+  assert.deepEqual(await modules(), []);
+  await choose();
+  for (const since = Date.now(); (await modules()).length < 5 && Date.now() - since < 20_000;)
+    await page.waitForTimeout(50);
+  assert.ok((await modules()).some((url) => url.endsWith("bindings_bg.wasm")));
+  await stop(server);
+  await page.reload();
+  await page.waitForSelector("main[aria-busy=false]");
+  await choose();
+  assert.deepEqual(problems, []);
+});
+
 test("a new build is seen at the next load, and the old one is forgotten", sealedTest, async () => {
   const copy = await mkdtemp(join(tmpdir(), "tokenwise-page-"));
   await cp(folder, copy, { recursive: true });

@@ -36,6 +36,23 @@ pub(crate) fn declarations(core: &Path, entries: impl Iterator<Item = &'static E
     Ok(page.text)
 }
 
+/// The formulas as methods of `Gpu`, as an interface that is merged with the class: the functions in `f32`, each with a
+/// promise of its result and a report.
+pub(crate) fn methods(core: &Path, entries: impl Iterator<Item = &'static Entry>) -> Result<String> {
+    let source = Source::read(core)?;
+    let mut page = Page { source: &source, text: String::new(), inputs: BTreeMap::new(), types: BTreeSet::new() };
+    page.text += "export interface Gpu {\n";
+    for entry in entries {
+        let name = camel_case(entry.name);
+        let parameters = page.parameters(entry, "Float32Array").join(", ");
+        let result = result(entry, "Float32Array");
+        page.text += &format!("  /** {{@link {name}}} on the GPU. */\n");
+        page.text += &format!("  {name}({parameters}): Promise<Answer<{result}>>;\n");
+    }
+    page.text += "}\n\n";
+    Ok(page.text)
+}
+
 /// The declarations as they grow.
 struct Page<'s> {
     source: &'s Source,
@@ -58,28 +75,7 @@ impl Page<'_> {
             if *suffix == "F64" {
                 self.text += &format!("/** {{@link {name}}} in f64. */\n");
             }
-            let mut parameters: Vec<String> = match entry.over {
-                Over::Batch => vec!["batch: Batch".into()],
-                Over::BatchAndGroups => vec!["batch: Batch".into(), "groups: Groups".into()],
-                Over::Groups => vec!["groups: Groups".into()],
-                Over::Layout => vec!["layout: RawLayout".into()],
-                _ => vec![],
-            };
-            match columns(entry).as_slice() {
-                [] => (),
-                [column] => parameters.push(format!("{}: {}", camel_case(column.name), array_type(column, array))),
-                all => {
-                    let own = || format!("{}Input", pascal_case(entry.name));
-                    let input = known.and_then(|known| known.input.clone()).unwrap_or_else(own);
-                    parameters.push(format!("input: {input}<{array}>"));
-                    self.inputs.entry(input).or_insert_with(|| all.to_vec());
-                }
-            }
-            if let Some(config) = entry.config {
-                let optional = if self.source.defaults.contains(config.name) { "?" } else { "" };
-                parameters.push(format!("config{optional}: {}", config.name));
-                self.types.insert(config.name.to_owned());
-            }
+            let mut parameters = self.parameters(entry, array);
             if let Some(into) = into(entry, array) {
                 parameters.push(format!("into?: {into}"));
             }
@@ -87,6 +83,34 @@ impl Page<'_> {
             self.text += &format!("export function {name}{suffix}({parameters}): {result};\n");
         }
         self.text += "\n";
+    }
+
+    /// The parameters of a formula, but for the arrays of the caller's that results are written into.
+    fn parameters(&mut self, entry: &'static Entry, array: &str) -> Vec<String> {
+        let known = self.source.functions.get(entry.name);
+        let mut parameters: Vec<String> = match entry.over {
+            Over::Batch => vec!["batch: Batch".into()],
+            Over::BatchAndGroups => vec!["batch: Batch".into(), "groups: Groups".into()],
+            Over::Groups => vec!["groups: Groups".into()],
+            Over::Layout => vec!["layout: RawLayout".into()],
+            _ => vec![],
+        };
+        match columns(entry).as_slice() {
+            [] => (),
+            [column] => parameters.push(format!("{}: {}", camel_case(column.name), array_type(column, array))),
+            all => {
+                let own = || format!("{}Input", pascal_case(entry.name));
+                let input = known.and_then(|known| known.input.clone()).unwrap_or_else(own);
+                parameters.push(format!("input: {input}<{array}>"));
+                self.inputs.entry(input).or_insert_with(|| all.to_vec());
+            }
+        }
+        if let Some(config) = entry.config {
+            let optional = if self.source.defaults.contains(config.name) { "?" } else { "" };
+            parameters.push(format!("config{optional}: {}", config.name));
+            self.types.insert(config.name.to_owned());
+        }
+        parameters
     }
 
     /// A doc comment; links to Rust items become plain names.

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::workspace::{run, Workspace};
+use crate::{
+    modules,
+    workspace::{run, Workspace},
+};
 
 /// Run the golden cases below a folder
 ///
@@ -13,13 +16,19 @@ use crate::workspace::{run, Workspace};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Every *.json below this folder is run
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "browser")]
+    folder: Option<PathBuf>,
+    /// Only build the module that runs them on a browser's GPU, in target/gpu-golden; www/tests starts it
+    #[arg(long, conflicts_with = "folder")]
+    browser: bool,
 }
 
 pub(crate) fn golden(workspace: &Workspace, options: &Options) -> Result<()> {
+    let Some(folder) = &options.folder else {
+        return modules::gpu_golden(workspace, &workspace.target.join("gpu-golden"));
+    };
     // relative to the current directory of the user, not to the root
-    let folder = std::path::absolute(&options.folder)?;
+    let folder = std::path::absolute(folder)?;
     let mut cargo = workspace.cargo();
     cargo.args(["run", "--quiet", "--package", "tokenwise-tests", "--bin", "golden", "--"]).arg(folder);
     run(&mut cargo)

@@ -10,8 +10,8 @@ mod fuzz;
 mod golden;
 mod install;
 mod machines;
+mod modules;
 mod playground;
-mod reader;
 mod runner;
 mod schedule;
 mod seal;
@@ -96,6 +96,7 @@ mod tests {
             "fuzz --minutes 3",
             "bits --bless --json",
             "golden tests/golden",
+            "golden --browser",
             "size",
             "bench --quick --only gae --threads 2 --json",
             "bench --write",

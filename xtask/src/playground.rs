@@ -9,7 +9,7 @@ use std::{
 use anyhow::{bail, Context, Result};
 
 use crate::{
-    reader::reader,
+    modules::reader,
     seal::seal,
     server,
     wasm::{build, Host, Part, Simd},
@@ -19,7 +19,7 @@ use crate::{
 /// Build the page and serve it
 ///
 /// Assembles www/ and the WebAssembly modules (pkg/plain and pkg/simd, chain-plain and chain-simd for the start page,
-/// pkg/reader for files) in target/playground and serves it on 127.0.0.1 until Ctrl-C. Any static host can serve the
+/// pkg/reader for files, pkg/gpu for WebGPU) in target/playground and serves it on 127.0.0.1 until Ctrl-C. Any static host can serve the
 /// folder, from any path; where the browser allows it, the page then works offline too.
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -68,6 +68,10 @@ fn assemble(workspace: &Workspace, folder: &Path, package: Option<&Path>) -> Res
             Some(package) => copy(&package.join(name), &own)?,
             None => build(workspace, simd, part, Host::Web, &own)?,
         }
+    }
+    match package.map(|package| package.join("gpu")).filter(|gpu| gpu.exists()) {
+        Some(gpu) => copy(&gpu, &folder.join("pkg/gpu"))?,
+        None => build(workspace, Simd::Simd128, Part::Gpu, Host::Web, &folder.join("pkg/gpu"))?,
     }
     match package.map(|package| package.join("reader")).filter(|reader| reader.exists()) {
         Some(reader) => copy(&reader, &folder.join("pkg/reader"))?,

@@ -175,6 +175,13 @@ fn clippy(workspace: &Workspace) -> Result<Vec<Command>> {
             workspace,
             &format!("clippy --package tokenwise --package tokenwise-wasm --target {WASM} -- -D warnings"),
         ),
+        cargo(
+            workspace,
+            &format!(
+                "clippy --package tokenwise-wasm --features gpu-shim --package tokenwise-gpu-golden --target {WASM} \
+                 -- -D warnings"
+            ),
+        ),
         cortex_m(workspace, "clippy --target thumbv7em-none-eabihf -- -D warnings"),
         cortex_m(
             workspace,
@@ -286,7 +293,8 @@ fn browser(workspace: &Workspace) -> Result<Vec<Command>> {
     node.env("PLAYGROUND_DIR", workspace.target.join("playground"));
     node.env("CHROMIUM", chromium().context("Chromium not found")?);
     node.env("NUMPY_PYTHON", workspace.target.join("xtask/numpy/bin/python"));
-    Ok(vec![xtask(workspace, "playground --build-only")?, node])
+    node.env("GPU_GOLDEN_DIR", workspace.target.join("gpu-golden"));
+    Ok(vec![xtask(workspace, "playground --build-only")?, xtask(workspace, "golden --browser")?, node])
 }
 
 /// The test scripts of a folder, in order.

@@ -16,7 +16,7 @@ fn own_exp(x: f32) -> f32 {
     }
     if (x > 88.72) {
         out_of_range = true;
-        return 3.4028235e38;
+        return 0x1.fffffep+127;
     }
     let n = round(x * LOG2_E);
     let head = x - n * LN2_HI;

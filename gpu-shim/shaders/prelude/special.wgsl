@@ -5,7 +5,7 @@ const SIGN_BIT: u32 = 0x80000000u;
 const INFINITY_BITS: u32 = 0x7f800000u;
 const NEGATIVE_INFINITY_BITS: u32 = 0xff800000u;
 const NAN_BITS: u32 = 0x7fc00000u;
-const LARGEST: f32 = 3.4028235e38;
+const LARGEST: f32 = 0x1.fffffep+127;
 
 // Set by functions whose result exceeds the range of f32; they return LARGEST in its place.
 var<private> out_of_range: bool;

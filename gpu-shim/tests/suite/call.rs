@@ -84,21 +84,7 @@ impl Tokens {
 }
 
 pub(crate) fn wide(columns: &Columns<f32>) -> Columns<f64> {
-    let mut wide = Columns::new();
-    for (name, array) in columns.iter() {
-        match array {
-            Array::Real(numbers) => wide.set(name, Array::Real(numbers.iter().map(|&x| f64::from(x)).collect())),
-            Array::Index(numbers) => wide.set(name, numbers.clone()),
-            Array::Count(numbers) => wide.set(name, numbers.clone()),
-            Array::Double(numbers) => wide.set(name, Array::Double(numbers.clone())),
-            Array::Flag(flags) => wide.set(name, flags.clone()),
-            Array::Size(size) => wide.set(name, *size),
-            Array::Number(number) => wide.set(name, Array::Number(*number)),
-            Array::Text(text) => wide.set(name, Array::Text(text.clone())),
-            other => panic!("{name}: {other:?}"),
-        }
-    }
-    wide
+    tokenwise_gpu_golden::wide(columns).unwrap()
 }
 
 fn wide_array(array: &Array<f64>) -> Array<f32> {

@@ -32,10 +32,19 @@ thread_local! {
 ///
 /// As [`run`](super::run).
 pub fn calls(path: &Path) -> io::Result<Vec<RecordedCall>> {
-    RECORDED.with(|recorded| *recorded.borrow_mut() = Some(Vec::new()));
-    let ran = super::run(path);
-    let calls = RECORDED.with(RefCell::take).unwrap_or_default();
+    let (ran, calls) = recorded(|| super::run(path));
     ran.map(|_| calls)
+}
+
+/// Runs the golden cases of a text, for targets without files, and returns every call that they made.
+pub fn calls_of(name: &str, text: &str) -> Vec<RecordedCall> {
+    recorded(|| super::run_text(name, text, &mut Vec::new())).1
+}
+
+fn recorded<T>(run: impl FnOnce() -> T) -> (T, Vec<RecordedCall>) {
+    RECORDED.with(|recorded| *recorded.borrow_mut() = Some(Vec::new()));
+    let ran = run();
+    (ran, RECORDED.with(RefCell::take).unwrap_or_default())
 }
 
 pub(super) fn record<R: Number>(

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use case::Case;
 
-pub use calls::{calls, RecordedCall};
+pub use calls::{calls, calls_of, RecordedCall};
 
 /// The result of one case.
 #[derive(Debug)]
@@ -157,35 +157,38 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn run_file(file: &Path, outcomes: &mut Vec<Outcome>) {
-    let unreadable = |why: String| Outcome {
-        op: "file".into(),
-        place: file.display().to_string(),
-        framework: String::new(),
-        exact: false,
-        result: Err(why),
-    };
-    let value: Value = match fs::read_to_string(file)
-        .map_err(|error| error.to_string())
-        .and_then(|text| serde_json::from_str(&text).map_err(|error| format!("not JSON: {error}")))
-    {
+    let name = file.display().to_string();
+    match fs::read_to_string(file) {
+        Ok(text) => run_text(&name, &text, outcomes),
+        Err(error) => outcomes.push(unreadable(&name, error.to_string())),
+    }
+}
+
+fn unreadable(file: &str, why: String) -> Outcome {
+    Outcome { op: "file".into(), place: file.into(), framework: String::new(), exact: false, result: Err(why) }
+}
+
+/// Runs the cases of the text of a file.
+fn run_text(file: &str, text: &str, outcomes: &mut Vec<Outcome>) {
+    let value: Value = match serde_json::from_str(text) {
         Ok(value) => value,
-        Err(why) => return outcomes.push(unreadable(why)),
+        Err(error) => return outcomes.push(unreadable(file, format!("not JSON: {error}"))),
     };
     let (list, run_one): (_, RunOne) = match value["format"].as_str() {
         Some("tokenwise-golden/1") => ("cases", run_case),
         Some("tokenwise-differences/1") => ("differences", differences::run),
         other => {
             let why = format!("format: expected \"tokenwise-golden/1\", got {}", other.unwrap_or("nothing"));
-            return outcomes.push(unreadable(why));
+            return outcomes.push(unreadable(file, why));
         }
     };
     let Some(cases) = value[list].as_array() else {
-        return outcomes.push(unreadable(format!("{list}: expected a list")));
+        return outcomes.push(unreadable(file, format!("{list}: expected a list")));
     };
     for (index, case) in cases.iter().enumerate() {
         let (op, result) = run_one(case);
         let name = case["name"].as_str().or_else(|| case["example"].as_str()).unwrap_or("unnamed");
-        let place = format!("{} case {index} ({name})", file.display());
+        let place = format!("{file} case {index} ({name})");
         let framework = case["profile"].as_str().unwrap_or("other").to_owned();
         let exact = case["dtype"] != "f32" && case["atol"].as_f64().map_or(true, |atol| atol < 1e-8);
         outcomes.push(Outcome { op, place, framework, exact, result });

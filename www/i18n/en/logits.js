@@ -82,4 +82,13 @@ export default {
   "logits.series.surprise": "−log p of the token",
   "logits.series.term": "−p·log p of the token",
   "logits.series.expectedTerm": "−p·log p on average",
+  "logits.engine.logProbs": "log p",
+  "logits.engine.probs": "p",
+  "logits.engine.terms": "−p·log p",
+  "logits.engine.gradLogProb": "∂ log p/∂z",
+  "logits.engine.gradEntropy": "∂H/∂z",
+  "logits.engine.entropy": "H",
+  "logits.engine.squares": "Σ p²",
+  "logits.engine.expectedTerm": "proxy on average",
+  "logits.engine.expectedSurprise": "−log p on average",
 };

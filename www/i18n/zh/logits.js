@@ -77,4 +77,13 @@ export default {
   "logits.series.surprise": "该 token 的 −log p",
   "logits.series.term": "该 token 的 −p·log p",
   "logits.series.expectedTerm": "−p·log p 的平均",
+  "logits.engine.logProbs": "log p",
+  "logits.engine.probs": "p",
+  "logits.engine.terms": "−p·log p",
+  "logits.engine.gradLogProb": "∂ log p/∂z",
+  "logits.engine.gradEntropy": "∂H/∂z",
+  "logits.engine.entropy": "H",
+  "logits.engine.squares": "Σ p²",
+  "logits.engine.expectedTerm": "自信息近似的平均",
+  "logits.engine.expectedSurprise": "−log p 的平均",
 };

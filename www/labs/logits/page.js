@@ -1,6 +1,7 @@
 // Entropy from logits: a distribution over a small vocabulary, its exact entropy,
 // and what stands in for it where only one token is seen.
 
+import { EngineSwitch } from "../../engines/switch.js";
 import { t } from "../../i18n/index.js";
 import { refusalOf, refusalText } from "../../parts/refusals.js";
 import { find, html } from "../../parts/dom.js";
@@ -8,6 +9,7 @@ import { choiceField, numberField } from "../../parts/fields.js";
 import { full, short } from "../../parts/format.js";
 import { math, name } from "../../parts/math.js";
 import { csv } from "../csv.js";
+import { byEngine } from "./by-engine.js";
 import { compute } from "./compute.js";
 import { formula, quantities, valueOf, withNumbers } from "./formulas.js";
 import { Plots } from "./plots.js";
@@ -20,8 +22,8 @@ import { threadList, whole } from "../cells.js";
 
 /** @type {import("../../pages.js").Page} */
 export const page = {
-  texts: ["tables", "logits"],
-  styles: ["labs"],
+  texts: ["tables", "logits", "engines"],
+  styles: ["labs", "engines"],
   initial: presets.six,
   read,
   mount: (container, context) => new LogitsView(container, context),
@@ -47,6 +49,12 @@ class LogitsView {
     this.why = html("section", { class: "lab-why" });
     const pictures = html("section", { class: "lab-part" });
     this.buttons = html("div", { class: "lab-fields" });
+    /** counts drawings, so that a late answer does not cover a newer one */
+    this.turn = 0;
+    this.engines = new EngineSwitch("logits", {
+      choose: () => this.show(this.present, false),
+      nameOf: (key) => t(`logits.engine.${key}`),
+    });
     // the explanation is long: only its result is read out
     this.status = html("p", { class: "unseen", role: "status" });
     container.append(
@@ -55,6 +63,7 @@ class LogitsView {
         { class: "lab" },
         this.lead,
         this.fields,
+        this.engines.element,
         this.numbers,
         html(
           "div",
@@ -158,6 +167,7 @@ class LogitsView {
       html("dl", { class: "lab-numbers logits-numbers" }, ...pairs, ...plain),
     );
     this.pictures.build();
+    this.engines.build();
   }
 
   /**
@@ -188,7 +198,40 @@ class LogitsView {
    * @param {boolean} anew
    */
   show(state, anew) {
+    this.turn += 1;
     const result = compute(this.context.library, state);
+    this.paint(state, result, anew);
+    this.pictures.draw(this.context.library, state, result);
+    this.ask(state, this.turn);
+  }
+
+  /**
+   * The numbers of the engine chosen, in place of those drawn at once.
+   * @param {State} state
+   * @param {number} turn
+   */
+  async ask(state, turn) {
+    const { engine, chosen } = this.engines;
+    // a value that is being dragged is drawn many times
+    await new Promise((done) => {
+      setTimeout(done, 60);
+    });
+    if (turn !== this.turn) return;
+    const found = await byEngine(engine, chosen, state);
+    if (turn !== this.turn) return;
+    if ("problem" in found) this.engines.failed(engine, found.problem);
+    else {
+      this.engines.show(found);
+      if (engine === "webgpu") this.paint(state, found.result, false);
+    }
+  }
+
+  /**
+   * @param {State} state
+   * @param {Result} result
+   * @param {boolean} anew
+   */
+  paint(state, result, anew) {
     if (this.preset) this.preset.select.value = exampleOf(state);
     this.temperature?.show(state.temperature);
     this.count?.show(state.rest.count);
@@ -211,7 +254,6 @@ class LogitsView {
     }
     this.table.draw(state, result, anew);
     this.explain(state, result);
-    this.pictures.draw(this.context.library, state, result);
   }
 
   /**

@@ -21,9 +21,10 @@ const SIMD128: &str = "-C target-feature=+simd128";
 /// Build the WebAssembly package
 ///
 /// Writes the npm package to target/wasm/package: the whole library and, as tokenwise/chain, the functions from logits
-/// to a clipped loss; each with and without simd128, chosen when it is loaded. For the tests each build is also written
-/// for Node alone: target/wasm/node, node-simd, chain and chain-simd hold tokenwise.js (an ES module), its declarations
-/// and the module. The page has its own build, see `cargo xtask playground`.
+/// to a clipped loss; each with and without simd128, chosen when it is loaded; and as tokenwise/gpu the whole library with
+/// WebGPU. For the tests each build is also written for Node alone: target/wasm/node, node-simd, chain, chain-simd and
+/// gpu hold tokenwise.js (an ES module), its declarations and the module. The page has its own build, see `cargo xtask
+/// playground`.
 #[derive(clap::Args)]
 pub(crate) struct Options {}
 
@@ -42,6 +43,8 @@ pub(crate) enum Part {
     Full,
     /// From logits to a clipped loss, and the metrics of that.
     Chain,
+    /// Everything, and the formulas on WebGPU. Browsers that have WebGPU have 128-bit vectors.
+    Gpu,
 }
 
 /// Whether the module may use 128-bit vectors.
@@ -58,21 +61,22 @@ pub(crate) fn wasm(workspace: &Workspace, _: &Options) -> Result<()> {
         (Simd::Simd128, Part::Full, "node-simd"),
         (Simd::Plain, Part::Chain, "chain"),
         (Simd::Simd128, Part::Chain, "chain-simd"),
+        (Simd::Simd128, Part::Gpu, "gpu"),
     ] {
         build(workspace, simd, part, Host::Node, &folder.join(name))?;
     }
-    package(workspace, &folder.join("package"), &folder.join("node"), &folder.join("chain"))?;
+    package(workspace, &folder.join("package"), &folder.join("node"), &folder.join("chain"), &folder.join("gpu"))?;
     println!("{}", folder.display());
     Ok(())
 }
 
-/// Compiles the crate, or the chain alone, and writes the module with its JavaScript and declarations into a folder,
+/// Compiles the crate, or a part of it, and writes the module with its JavaScript and declarations into a folder,
 /// which is emptied before.
 pub(crate) fn build(workspace: &Workspace, simd: Simd, part: Part, host: Host, folder: &Path) -> Result<()> {
     generate(&workspace.root.join("core/src"), &compile(workspace, simd, part)?, part, host, folder)
 }
 
-/// Compiles the crate, or the chain alone, and returns the module.
+/// Compiles the crate, or a part of it, and returns the module.
 fn compile(workspace: &Workspace, simd: Simd, part: Part) -> Result<PathBuf> {
     if !workspace.root.join("wasm/Cargo.toml").exists() {
         bail!("there is no package tokenwise-wasm (wasm/Cargo.toml)");
@@ -83,12 +87,15 @@ fn compile(workspace: &Workspace, simd: Simd, part: Part) -> Result<PathBuf> {
         (Simd::Plain, Part::Chain) => ("", "wasm-chain"),
         (Simd::Simd128, Part::Full) => (SIMD128, "wasm-simd128"),
         (Simd::Simd128, Part::Chain) => (SIMD128, "wasm-chain-simd128"),
+        (_, Part::Gpu) => (SIMD128, "wasm-gpu"),
     };
     eprintln!("tokenwise-wasm, {folder} …");
     let mut cargo = workspace.cargo_with_flags(&format!("{flags} {}", short_paths()?), folder);
     cargo.args(["build", "--quiet", "--package", "tokenwise-wasm", "--lib", "--profile", "wasm", "--target", TARGET]);
-    if let Part::Chain = part {
-        cargo.arg("--no-default-features");
+    match part {
+        Part::Full => {}
+        Part::Chain => drop(cargo.arg("--no-default-features")),
+        Part::Gpu => drop(cargo.args(["--features", "gpu-shim"])),
     }
     stdout_of(&mut cargo)?;
     Ok(workspace.target.join("xtask").join(folder).join(TARGET).join("wasm/tokenwise_wasm.wasm"))

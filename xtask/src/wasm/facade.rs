@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use tokenwise_catalogue::{Column, Element, Entry, Over};
 
 use super::build::{Host, Part};
-use crate::declarations::{camel_case, declarations};
+use crate::declarations::{camel_case, declarations, methods};
 
 /// For every package.
 const SCRIPTS: [(&str, &str); 4] = [
@@ -17,27 +17,43 @@ const SCRIPTS: [(&str, &str); 4] = [
     ("chain.js", include_str!("../../../wasm/js/chain.js")),
 ];
 const WHOLE: (&str, &str) = ("whole.js", include_str!("../../../wasm/js/whole.js"));
+const GPU: (&str, &str) = ("gpu.js", include_str!("../../../wasm/js/gpu.js"));
 
 /// The classes, and the functions that are not formulas of the catalogue.
-const TYPES: [&str; 2] = [include_str!("../../../wasm/types/chain.ts"), include_str!("../../../wasm/types/whole.ts")];
+const TYPES: [&str; 3] = [
+    include_str!("../../../wasm/types/chain.ts"),
+    include_str!("../../../wasm/types/whole.ts"),
+    include_str!("../../../wasm/types/gpu.ts"),
+];
 
 /// The formulas of a package.
 fn entries(part: Part) -> Vec<&'static Entry> {
     match part {
-        Part::Full => tokenwise_catalogue::entries().collect(),
+        Part::Full | Part::Gpu => tokenwise_catalogue::entries().collect(),
         Part::Chain => tokenwise_catalogue::chain().collect(),
     }
 }
 
 /// Writes the facade into a folder with the bindings.
 pub(super) fn write(core: &Path, part: Part, host: Host, folder: &Path) -> Result<()> {
-    let scripts = SCRIPTS.into_iter().chain(matches!(part, Part::Full).then_some(WHOLE));
-    for (name, text) in scripts {
+    let more: &[_] = match part {
+        Part::Full => &[WHOLE],
+        Part::Chain => &[],
+        Part::Gpu => &[WHOLE, GPU],
+    };
+    for (name, text) in SCRIPTS.iter().chain(more) {
         fs::write(folder.join(name), text)?;
     }
     fs::write(folder.join("tokenwise.js"), script(part, host))?;
-    let types = if let Part::Full = part { TYPES.concat() } else { TYPES[0].to_owned() };
-    let formulas = declarations(core, entries(part).into_iter()).context("declarations")?;
+    let types = match part {
+        Part::Full => TYPES[..2].concat(),
+        Part::Chain => TYPES[0].to_owned(),
+        Part::Gpu => TYPES.concat(),
+    };
+    let mut formulas = declarations(core, entries(part).into_iter()).context("declarations")?;
+    if let Part::Gpu = part {
+        formulas += &methods(core, entries(part).into_iter())?;
+    }
     let init = if let Host::Web = host { INIT } else { "" };
     fs::write(folder.join("tokenwise.d.ts"), types + &formulas + init)?;
     Ok(())
@@ -53,8 +69,11 @@ export default function init(module?: { module_or_path: URL | string | Response 
 fn script(part: Part, host: Host) -> String {
     let mut script =
         String::from("import { alone, overBatch } from \"./formula.js\";\n\nexport * from \"./chain.js\";\n");
-    if let Part::Full = part {
+    if !matches!(part, Part::Chain) {
         script += "export * from \"./whole.js\";\n";
+    }
+    if let Part::Gpu = part {
+        script += "import { formula } from \"./gpu.js\";\nexport { Gpu } from \"./gpu.js\";\n";
     }
     if !matches!(host, Host::Node) {
         script += "export { default, initSync } from \"./bindings.js\";\n";
@@ -66,6 +85,9 @@ fn script(part: Part, host: Host) -> String {
         script += &format!("export const {name} = {kind}(\"{}\", false);\n", entry.name);
         if has_precision(entry) {
             script += &format!("export const {name}F64 = {kind}(\"{}\", true);\n", entry.name);
+        }
+        if let Part::Gpu = part {
+            script += &format!("formula(\"{name}\", \"{}\", {});\n", entry.name, kind == "overBatch");
         }
     }
     script
@@ -93,6 +115,14 @@ mod tests {
             assert!(script.lines().any(|found| found == line), "{line}");
         }
         assert!(!script.contains("groupTokensF64") && !script.contains("pfPpoIndicesF64"));
+    }
+
+    #[test]
+    fn every_formula_is_a_method_of_the_gpu() {
+        let script = script(Part::Gpu, Host::Web);
+        assert_eq!(script.lines().filter(|line| line.starts_with("formula(")).count(), entries(Part::Gpu).len());
+        assert!(script.contains("formula(\"ppoClip\", \"ppo_clip\", true);"));
+        assert!(script.contains("formula(\"groupRelative\", \"group_relative\", false);"));
     }
 
     #[test]

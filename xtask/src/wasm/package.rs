@@ -1,4 +1,5 @@
-//! The npm package: the whole library and the chain, each with and without simd128, chosen when it is loaded.
+//! The npm package: the whole library and the chain, each with and without simd128, chosen when it is loaded; and the
+//! whole library with WebGPU.
 
 use std::{fs, path::Path};
 
@@ -44,6 +45,29 @@ export default async function init(module) {
 }
 ";
 
+const GPU_NODE: &str = "\
+import { readFileSync } from \"node:fs\";
+import { initSync } from \"./tokenwise.js\";
+
+export * from \"./tokenwise.js\";
+
+initSync({ module: readFileSync(new URL(\"tokenwise_gpu.wasm\", import.meta.url)) });
+
+/** Nothing is left to do in Node. */
+export default async function init() {}
+";
+
+const GPU_WEB: &str = "\
+import load from \"./tokenwise.js\";
+
+export * from \"./tokenwise.js\";
+
+/** Loads the module, or what is handed over (an address, a response, bytes). */
+export default async function init(module) {
+  await load({ module_or_path: module ?? new URL(\"tokenwise_gpu.wasm\", import.meta.url) });
+}
+";
+
 const INIT: &str = "
 /**
  * Loads the module; await it before the first call. The build with 128-bit vectors is taken where they are supported.
@@ -52,13 +76,14 @@ const INIT: &str = "
 export default function init(module?: URL | string | Response | BufferSource): Promise<void>;
 ";
 
-/// Writes the package; the declarations come from the builds for Node in `node` and `chain`.
-pub(crate) fn package(workspace: &Workspace, folder: &Path, node: &Path, chain: &Path) -> Result<()> {
+/// Writes the package; the declarations come from the builds for Node in `node`, `chain` and `gpu`.
+pub(crate) fn package(workspace: &Workspace, folder: &Path, node: &Path, chain: &Path, gpu: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
     }
     entry(workspace, Part::Full, node, folder)?;
     entry(workspace, Part::Chain, chain, &folder.join("chain"))?;
+    gpu_entry(workspace, gpu, &folder.join("gpu"))?;
     for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(workspace.root.join(name), folder.join(name))?;
     }
@@ -95,14 +120,16 @@ fn description() -> String {
   "exports": {{
     ".": {{ {whole} }},
     "./chain": {{ {chain} }},
+    "./gpu": {{ {gpu} }},
     "./package.json": "./package.json"
   }},
-  "sideEffects": ["./node.js", "./chain/node.js"],
+  "sideEffects": ["./node.js", "./chain/node.js", "./gpu/node.js", "./gpu/tokenwise.js"],
   "engines": {{ "node": ">=18" }}
 }}
 "#,
         whole = from(""),
         chain = from("chain/"),
+        gpu = from("gpu/"),
     )
 }
 
@@ -116,13 +143,7 @@ fn entry(workspace: &Workspace, part: Part, node: &Path, folder: &Path) -> Resul
     if fs::read_to_string(scratch.join("bindings.js"))? != bindings {
         bail!("the two modules have different bindings");
     }
-    fs::create_dir_all(folder)?;
-    for file in fs::read_dir(&scratch)? {
-        let path = file?.path();
-        if path.extension().is_some_and(|extension| extension == "js") {
-            fs::copy(&path, folder.join(path.file_name().unwrap_or_default()))?;
-        }
-    }
+    copy_scripts(&scratch, folder)?;
     fs::copy(scratch.join("bindings_bg.wasm"), folder.join("tokenwise_plain.wasm"))?;
     fs::write(folder.join("tokenwise_simd.wasm"), simd)?;
     fs::remove_dir_all(&scratch)?;
@@ -130,5 +151,31 @@ fn entry(workspace: &Workspace, part: Part, node: &Path, folder: &Path) -> Resul
     fs::write(folder.join("node.js"), NODE)?;
     fs::write(folder.join("web.js"), WEB)?;
     fs::write(folder.join("index.d.ts"), fs::read_to_string(node.join("tokenwise.d.ts"))? + INIT)?;
+    Ok(())
+}
+
+/// The entry point with WebGPU: one module. Its errors are the class of the whole library.
+fn gpu_entry(workspace: &Workspace, node: &Path, folder: &Path) -> Result<()> {
+    let scratch = workspace.target.join("wasm/scratch");
+    build(workspace, Simd::Simd128, Part::Gpu, Host::Package, &scratch)?;
+    copy_scripts(&scratch, folder)?;
+    fs::copy(scratch.join("bindings_bg.wasm"), folder.join("tokenwise_gpu.wasm"))?;
+    fs::remove_dir_all(&scratch)?;
+    fs::write(folder.join("error.js"), "export * from \"../error.js\";\n")?;
+    fs::write(folder.join("node.js"), GPU_NODE)?;
+    fs::write(folder.join("web.js"), GPU_WEB)?;
+    fs::write(folder.join("index.d.ts"), fs::read_to_string(node.join("tokenwise.d.ts"))? + INIT)?;
+    Ok(())
+}
+
+/// Copies the scripts of a build.
+fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for file in fs::read_dir(from)? {
+        let path = file?.path();
+        if path.extension().is_some_and(|extension| extension == "js") {
+            fs::copy(&path, to.join(path.file_name().unwrap_or_default()))?;
+        }
+    }
     Ok(())
 }

@@ -1,0 +1,20 @@
+export default {
+  "engines.legend": "Computed by",
+  "engines.core": "core",
+  "engines.simd128": "core with simd128",
+  "engines.webgpu": "WebGPU",
+  "engines.missing.simd128": "this browser has no 128-bit vectors",
+  "engines.missing.webgpu": "this browser has none",
+  "engines.busy": "Loading {engine} …",
+  "engines.time": "{engine}: {time} ms.",
+  "engines.reference": "The core is what the others are compared with.",
+  "engines.same": "No difference from the core: the same bits.",
+  "engines.difference": "Largest difference from the core: {value} ({quantity}).",
+  "engines.device":
+    "{calls} of {all} calls ran on {adapter}, in single precision: {dispatches} dispatches, {up} sent, {down} read back.",
+  "engines.first": "The first run also compiles the kernels.",
+  "engines.onCore": "On the core:",
+  "engines.failed.core": "The core without simd128 could not be loaded; the numbers are those of the usual engine.",
+  "engines.failed.simd128": "The core with simd128 could not be loaded; the numbers are those of the usual engine.",
+  "engines.failed.webgpu": "WebGPU cannot be used here; the numbers are those of the core.",
+};

@@ -1,0 +1,20 @@
+export default {
+  "engines.legend": "计算引擎",
+  "engines.core": "核心库",
+  "engines.simd128": "核心库（simd128）",
+  "engines.webgpu": "WebGPU",
+  "engines.missing.simd128": "此浏览器不支持 128 位向量",
+  "engines.missing.webgpu": "此浏览器不支持",
+  "engines.busy": "正在加载{engine}……",
+  "engines.time": "{engine}：{time} 毫秒。",
+  "engines.reference": "其他引擎都与核心库比较。",
+  "engines.same": "与核心库没有差异：每一位都相同。",
+  "engines.difference": "与核心库的最大差异：{value}（{quantity}）。",
+  "engines.device":
+    "{all} 次调用中有 {calls} 次在 {adapter} 上以单精度运行：{dispatches} 次调度，发送 {up}，读回 {down}。",
+  "engines.first": "首次运行还包括编译计算核的时间。",
+  "engines.onCore": "由核心库计算：",
+  "engines.failed.core": "无法加载不带 simd128 的核心库；显示的是常用引擎的数值。",
+  "engines.failed.simd128": "无法加载带 simd128 的核心库；显示的是常用引擎的数值。",
+  "engines.failed.webgpu": "此处无法使用 WebGPU；显示的是核心库的数值。",
+};
