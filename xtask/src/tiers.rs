@@ -162,7 +162,8 @@ pub(crate) fn xtask(workspace: &Workspace, arguments: &str) -> Result<Command> {
 }
 
 fn fmt(workspace: &Workspace) -> Result<Vec<Command>> {
-    Ok(vec![cargo(workspace, "fmt --all --check"), cortex_m(workspace, "fmt --check")])
+    let fuzz = cargo(workspace, "fmt --check --manifest-path fuzz/Cargo.toml");
+    Ok(vec![cargo(workspace, "fmt --all --check"), cortex_m(workspace, "fmt --check"), fuzz])
 }
 
 fn clippy(workspace: &Workspace) -> Result<Vec<Command>> {

@@ -63,7 +63,9 @@ fn inputs<R: Number>(
             Element::Count => Array::Count(reader.ids(right, 20).into_iter().map(u64::from).collect()),
             Element::Flag => Array::Flag(reader.flags(right)),
             Element::Number => Array::Number(reader.number()),
-            Element::Text => Array::Text(reader.pick(&["plain", "kl-gated", "structural", "vespo", "sapo", "?"]).into()),
+            Element::Text => {
+                Array::Text(reader.pick(&["plain", "kl-gated", "structural", "vespo", "sapo", "?"]).into())
+            }
             _ => continue,
         };
         columns.set(column.name, array);
@@ -82,13 +84,16 @@ fn outputs<R: Number>(
     for column in entry.outputs {
         let right = entry.length(column.kind, batch, groups, inputs).min(1 << 12);
         let len = reader.len(right);
-        columns.set(column.name, match column.element {
-            Element::Real => Array::Real(vec![R::narrow(UNTOUCHED); len]),
-            Element::Double => Array::Double(vec![UNTOUCHED; len]),
-            Element::Index => Array::Index(vec![1234; len]),
-            Element::Count => Array::Count(vec![1234; len]),
-            _ => Array::Flag(vec![true; len]),
-        });
+        columns.set(
+            column.name,
+            match column.element {
+                Element::Real => Array::Real(vec![R::narrow(UNTOUCHED); len]),
+                Element::Double => Array::Double(vec![UNTOUCHED; len]),
+                Element::Index => Array::Index(vec![1234; len]),
+                Element::Count => Array::Count(vec![1234; len]),
+                _ => Array::Flag(vec![true; len]),
+            },
+        );
     }
     columns
 }
@@ -192,9 +197,7 @@ fn discover(entry: &'static Entry, within: &dyn Fn(Value) -> Value, depth: usize
         let batch = Batch::new(tokenwise::Layout::padded(0, 0).ok()?, tokenwise::Mask::new(&[])).ok()?;
         let groups = Groups::from_ids(&[]).ok();
         match entry.call(&mut Call::new(Some(batch), groups, &inputs, &config, &mut outputs)) {
-            Err(Refusal::Config(error)) => {
-                Some((error.fault, error.expected.split(", ").map(str::to_owned).collect()))
-            }
+            Err(Refusal::Config(error)) => Some((error.fault, error.expected.split(", ").map(str::to_owned).collect())),
             _ => None,
         }
     };
@@ -222,11 +225,14 @@ fn discover(entry: &'static Entry, within: &dyn Fn(Value) -> Value, depth: usize
 fn every_column(entry: &Entry) -> Columns<f64> {
     let mut columns = Columns::new();
     for column in entry.inputs {
-        columns.set(column.name, match column.element {
-            Element::Size => Array::Size(1),
-            Element::Text => Array::Text("plain".into()),
-            element => element.zeros(0),
-        });
+        columns.set(
+            column.name,
+            match column.element {
+                Element::Size => Array::Size(1),
+                Element::Text => Array::Text("plain".into()),
+                element => element.zeros(0),
+            },
+        );
     }
     columns
 }
