@@ -18,6 +18,7 @@ use crate::{
     context::Gpu,
     divergence::KlColumns,
     error::GpuError,
+    logit::GpuLogit,
     loss::PolicyLossColumns,
     policy::LogitColumns,
     recording::Recording,
@@ -149,15 +150,15 @@ impl Engine {
         }
     }
 
-    /// The core's [`log_probs_and_entropy`]. Rows of dropped slots are not sent.
+    /// The core's [`log_probs_and_entropy`], of `f32`, `f16` or `bf16` logits. Rows of dropped slots are not sent.
     ///
     /// # Errors
     ///
     /// Those of the core. A device failure is not an error: the core computes, and the report has the reason.
-    pub async fn log_probs_and_entropy(
+    pub async fn log_probs_and_entropy<L: GpuLogit>(
         &self,
         batch: &Batch<'_>,
-        input: LogProbInput<'_, f32>,
+        input: LogProbInput<'_, L>,
         config: &PolicyConfig,
         output: LogProbOutput<'_, f32>,
     ) -> tokenwise::Result<Report> {
@@ -177,15 +178,15 @@ impl Engine {
         Ok(Report::core(reason, clock.elapsed()))
     }
 
-    /// The core's [`logits_gradient`].
+    /// The core's [`logits_gradient`]: `f32`, of `f32`, `f16` or `bf16` logits.
     ///
     /// # Errors
     ///
     /// As [`Self::log_probs_and_entropy`].
-    pub async fn logits_gradient(
+    pub async fn logits_gradient<L: GpuLogit>(
         &self,
         batch: &Batch<'_>,
-        input: LogitsGradientInput<'_, f32>,
+        input: LogitsGradientInput<'_, L>,
         config: &PolicyConfig,
         grad_logits: &mut [f32],
     ) -> tokenwise::Result<Report> {

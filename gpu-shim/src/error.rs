@@ -130,4 +130,14 @@ mod tests {
         assert_eq!(core.to_string(), tokenwise::Error::EmptyMask.to_string());
         assert_eq!(core.code(), "empty_mask");
     }
+
+    #[test]
+    fn errors_of_wgpu_keep_their_kind() {
+        let source = || Box::<dyn std::error::Error + Send + Sync>::from("no room");
+        assert_eq!(GpuError::from(wgpu::Error::OutOfMemory { source: source() }), GpuError::OutOfMemory);
+        let invalid = wgpu::Error::Validation { source: source(), description: "wrong".into() };
+        assert_eq!(GpuError::from(invalid), GpuError::Validation("wrong".into()));
+        let internal = wgpu::Error::Internal { source: source(), description: "driver".into() };
+        assert_eq!(GpuError::from(internal), GpuError::Device("driver".into()));
+    }
 }

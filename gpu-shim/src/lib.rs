@@ -83,6 +83,7 @@ mod error;
 mod fold;
 mod health;
 mod kernel;
+mod logit;
 mod pool;
 mod recording;
 mod report;
@@ -112,14 +113,16 @@ mod weight;
 
 pub use advantage::GaeColumns;
 pub use batch::{GpuBatch, GpuGroups};
-pub use column::{Column, Input};
+pub use column::{Column, Format, Input};
 pub use context::{Backends, Gpu, GpuOptions, Limits, PowerPreference};
 pub use credit::{AttentionColumns, RemaxColumns, TeacherColumns};
 pub use divergence::KlColumns;
 pub use engine::Engine;
 pub use error::GpuError;
 pub use fold::Fold;
+pub use half;
 pub use kl_weighted::KlWeightedColumns;
+pub use logit::GpuLogit;
 pub use loss::{
     ClipCovColumns, DualGameColumns, IwOpdColumns, LossResult, OpdLossColumns, PolicyLossColumns, PolicyLossResult,
     PositiveNllColumns, RefKlColumns, ToprColumns, ValueLossColumns,

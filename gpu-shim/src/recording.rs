@@ -2,26 +2,32 @@
 
 use std::{
     future::poll_fn,
-    ops::Range,
     sync::{Arc, Mutex, PoisonError},
     task::{Poll, Waker},
     time::Duration,
 };
 
-use bytemuck::Pod;
+use bytemuck::cast_slice;
+use half::{bf16, f16, slice::HalfFloatSliceExt};
 use wgpu::{
-    BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferSize, CommandEncoderDescriptor,
-    ComputePassDescriptor, ComputePassTimestampWrites, MapMode, QuerySet, QuerySetDescriptor, QueryType,
+    BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferSize, BufferUsages,
+    CommandEncoderDescriptor, ComputePassDescriptor, ComputePassTimestampWrites, MapMode, QuerySet, QuerySetDescriptor,
+    QueryType,
 };
 
 use crate::{
-    column::{Column, Input},
+    column::{Column, Format, Input},
     context::Gpu,
     error::GpuError,
     kernel::{Grid, Kernel, Pipelines},
     pool::{Pooled, Use, WORD},
     report::{Clock, Ran, Report},
 };
+
+mod done;
+
+pub(crate) use done::RECORD_FLAGS;
+pub use done::{Done, Download, Pending};
 
 /// Bytes between the parameters of two kernels: the largest alignment that a device may ask for.
 const PARAMS: u64 = 256;
@@ -46,6 +52,8 @@ pub struct Recording<'g> {
     steps: Vec<Step>,
     /// Words to set to 0 before the first kernel.
     zeroed: Vec<Column>,
+    /// What is copied after the last kernel, and where to.
+    copies: Vec<(Column, Column)>,
     downloads: Vec<Column>,
     /// The downloads that are records.
     records: Vec<usize>,
@@ -53,33 +61,11 @@ pub struct Recording<'g> {
     clock: Clock,
 }
 
-/// A column that [`Recording::download`] asked for; [`Done`] has its words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Download(usize);
-
 /// Where a kernel writes its flags and sums.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) column: Column,
     pub(crate) header: Download,
-}
-
-/// Words of a record's header before its sums: flags of the tokens, flags of the sums. Must match the shaders.
-pub(crate) const RECORD_FLAGS: u64 = 2;
-
-/// A number that [`Done::get`] computes from what kernels summed.
-pub struct Pending<T>(pub(crate) Box<dyn Fn(&Done) -> T + Send + Sync>);
-
-impl<T> std::fmt::Debug for Pending<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Pending")
-    }
-}
-
-impl<T> Pending<T> {
-    pub(crate) fn new(finish: impl Fn(&Done) -> T + Send + Sync + 'static) -> Self {
-        Self(Box::new(finish))
-    }
 }
 
 impl Gpu {
@@ -89,6 +75,7 @@ impl Gpu {
             gpu: self,
             steps: Vec::new(),
             zeroed: Vec::new(),
+            copies: Vec::new(),
             downloads: Vec::new(),
             records: Vec::new(),
             bytes_up: 0,
@@ -104,7 +91,7 @@ impl Recording<'_> {
     ///
     /// [`GpuError::Limit`] beyond the largest buffer.
     pub fn upload(&mut self, numbers: &[f32]) -> Result<Column, GpuError> {
-        self.send(numbers)
+        self.send(Format::Word, numbers.len(), cast_slice(numbers))
     }
 
     /// Sends host words, such as token ids.
@@ -113,25 +100,66 @@ impl Recording<'_> {
     ///
     /// As [`Self::upload`].
     pub fn upload_words(&mut self, words: &[u32]) -> Result<Column, GpuError> {
-        self.send(words)
+        self.send(Format::Word, words.len(), cast_slice(words))
     }
 
-    fn send<T: Pod>(&mut self, entries: &[T]) -> Result<Column, GpuError> {
-        let column = Column::scratch(self.gpu, entries.len() as u64)?;
-        let bytes: &[u8] = bytemuck::cast_slice(entries);
-        if !bytes.is_empty() {
-            let (buffer, offset) = column.buffer();
-            self.gpu.shielded(|| self.gpu.queue.write_buffer(buffer, offset, bytes))?;
-            self.bytes_up += bytes.len() as u64;
-        }
+    /// Sends logits in half precision.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::upload`].
+    pub fn upload_f16(&mut self, logits: &[f16]) -> Result<Column, GpuError> {
+        self.send(Format::F16, logits.len(), cast_slice(logits.reinterpret_cast()))
+    }
+
+    /// Sends logits in bfloat16.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::upload`].
+    pub fn upload_bf16(&mut self, logits: &[bf16]) -> Result<Column, GpuError> {
+        self.send(Format::Bf16, logits.len(), cast_slice(logits.reinterpret_cast()))
+    }
+
+    fn send(&mut self, format: Format, len: usize, bytes: &[u8]) -> Result<Column, GpuError> {
+        let column = Column::scratch_of(format, self.gpu, len as u64)?;
+        // the last of an odd number of halves is half a word
+        let (words, rest) = bytes.split_at(bytes.len() / WORD as usize * WORD as usize);
+        let mut last = [0; WORD as usize];
+        last[..rest.len()].copy_from_slice(rest);
+        let (buffer, offset) = column.buffer();
+        self.gpu.shielded(|| {
+            if !words.is_empty() {
+                self.gpu.queue.write_buffer(buffer, offset, words);
+            }
+            if !rest.is_empty() {
+                self.gpu.queue.write_buffer(buffer, offset + words.len() as u64, &last);
+            }
+        })?;
+        self.bytes_up += bytes.len() as u64;
         Ok(column)
     }
 
-    /// The input on the device.
+    /// The input on the device, which must not be in half precision.
     pub(crate) fn column(&mut self, input: &Input<'_>) -> Result<Column, GpuError> {
+        let is_half = match input {
+            Input::Host(_) | Input::Words(_) => false,
+            Input::F16(_) | Input::Bf16(_) => true,
+            Input::Device(column) => column.format() != Format::Word,
+        };
+        if is_half {
+            return Err(GpuError::Unsupported("only logits are read in half precision"));
+        }
+        self.logits(input)
+    }
+
+    /// The input on the device, in its own precision.
+    pub(crate) fn logits(&mut self, input: &Input<'_>) -> Result<Column, GpuError> {
         match input {
-            Input::Host(numbers) => self.send(numbers),
-            Input::Words(words) => self.send(words),
+            Input::Host(numbers) => self.upload(numbers),
+            Input::Words(words) => self.upload_words(words),
+            Input::F16(logits) => self.upload_f16(logits),
+            Input::Bf16(logits) => self.upload_bf16(logits),
             Input::Device(column) => Ok(column.clone()),
         }
     }
@@ -163,6 +191,30 @@ impl Recording<'_> {
         Download(self.downloads.len() - 1)
     }
 
+    /// Copies a result into the caller's own buffer on the device, after the last kernel: `target` is a range of it
+    /// ([`Column::from_buffer`]). If [`Self::submit`] fails, the contents of the target are unknown.
+    ///
+    /// # Errors
+    ///
+    /// [`GpuError::Unsupported`] if the target has another length or format, is in the buffer of the result itself, or
+    /// lacks the usage `COPY_DST`.
+    pub fn copy_to(&mut self, column: &Column, target: &Column) -> Result<(), GpuError> {
+        let (buffer, _) = target.buffer();
+        if !buffer.usage().contains(BufferUsages::COPY_DST) {
+            return Err(GpuError::Unsupported("the buffer of an output needs the usage COPY_DST"));
+        }
+        if buffer == column.buffer().0 {
+            return Err(GpuError::Unsupported("an output is copied to another buffer"));
+        }
+        if (column.len(), column.format()) != (target.len(), target.format()) {
+            return Err(GpuError::Unsupported("an output has the length and the format of its target"));
+        }
+        if !column.is_empty() {
+            self.copies.push((column.clone(), target.clone()));
+        }
+        Ok(())
+    }
+
     /// The pipelines of a kernel.
     pub(crate) fn pipelines(&self, label: &str, describe: impl FnOnce() -> Kernel) -> Result<Arc<Pipelines>, GpuError> {
         self.gpu.shielded(|| self.gpu.cache.get(&self.gpu.device, label, describe))?
@@ -183,8 +235,8 @@ impl Recording<'_> {
         debug_assert_eq!(bound.len(), pipelines.bindings, "bindings of {}", pipelines.label);
         debug_assert!(params.len() as u64 * WORD <= PARAMS, "parameters of {}", pipelines.label);
         let limit = self.gpu.limits().max_storage_buffer_binding_size;
-        if let Some(column) = bound.iter().find(|column| column.len() * WORD > limit) {
-            return Err(GpuError::Limit { what: "one binding, in bytes", needed: column.len() * WORD, limit });
+        if let Some(column) = bound.iter().find(|column| column.bytes() > limit) {
+            return Err(GpuError::Limit { what: "one binding, in bytes", needed: column.bytes(), limit });
         }
         let grid = Grid::of(groups, self.gpu.limits().max_compute_workgroups_per_dimension)?;
         self.steps.push(Step {
@@ -207,8 +259,7 @@ impl Recording<'_> {
     pub async fn submit(mut self) -> Result<Done, GpuError> {
         let gpu = self.gpu;
         let stamps = gpu.timestamps && !self.steps.is_empty();
-        let ranges = ranges(&self.downloads);
-        let words = ranges.last().map_or(0, |range| range.end as u64);
+        let words = self.downloads.iter().fold(0, |words, column| words + column.words());
         // timestamps behind the words, at a multiple of 8 bytes
         let stamp_offset = (words * WORD).next_multiple_of(8);
         let staging_bytes = stamp_offset + if stamps { 16 } else { 0 };
@@ -233,19 +284,16 @@ impl Recording<'_> {
         let all: Vec<u32> =
             bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
         let device = stamps.then(|| device_time(&all[stamp_offset as usize / 4..], gpu.queue.get_timestamp_period()));
-        let mut done = Done {
-            words: all,
-            ranges,
-            report: Report {
-                ran: Ran::Gpu,
-                host: None,
-                device,
-                bytes_up: self.bytes_up + params_bytes,
-                bytes_down: staging_bytes,
-                dispatches: self.steps.len() as u32,
-                special: false,
-            },
+        let report = Report {
+            ran: Ran::Gpu,
+            host: None,
+            device,
+            bytes_up: self.bytes_up + params_bytes,
+            bytes_down: staging_bytes,
+            dispatches: self.steps.len() as u32,
+            special: false,
         };
+        let mut done = Done::new(all, &self.downloads, report);
         done.report.special = self.records.iter().any(|&record| done.words(Download(record)).first() != Some(&0));
         done.report.host = self.clock.elapsed();
         self.steps.clear();
@@ -259,7 +307,7 @@ impl Recording<'_> {
         let mut encoder = device.create_command_encoder(&CommandEncoderDescriptor { label: Some("tokenwise") });
         for column in &self.zeroed {
             let (buffer, offset) = column.buffer();
-            encoder.clear_buffer(buffer, offset, Some(column.len() * WORD));
+            encoder.clear_buffer(buffer, offset, Some(column.bytes()));
         }
         let params = gpu.take(Use::Uniform, params_bytes)?;
         let queries = stamp_offset.map(|_| gpu.queries());
@@ -268,7 +316,7 @@ impl Recording<'_> {
             for (place, step) in words.chunks_exact_mut((PARAMS / WORD) as usize).zip(&self.steps) {
                 place[..step.params.len()].copy_from_slice(&step.params);
             }
-            gpu.queue.write_buffer(params.buffer(), 0, bytemuck::cast_slice(&words));
+            gpu.queue.write_buffer(params.buffer(), 0, cast_slice(&words));
             let timestamp_writes = queries.as_ref().map(|query_set| ComputePassTimestampWrites {
                 query_set,
                 beginning_of_pass_write_index: Some(0),
@@ -294,13 +342,17 @@ impl Recording<'_> {
                 pass.dispatch_workgroups(step.grid.x, step.grid.y, 1);
             }
         }
+        for (from, to) in &self.copies {
+            let ((source, source_offset), (target, offset)) = (from.buffer(), to.buffer());
+            encoder.copy_buffer_to_buffer(source, source_offset, target, offset, from.bytes());
+        }
         let mut at = 0;
         for column in &self.downloads {
             let (buffer, offset) = column.buffer();
             if !column.is_empty() {
-                encoder.copy_buffer_to_buffer(buffer, offset, staging.buffer(), at, column.len() * WORD);
+                encoder.copy_buffer_to_buffer(buffer, offset, staging.buffer(), at, column.bytes());
             }
-            at += column.len() * WORD;
+            at += column.bytes();
         }
         if let (Some(queries), Some(offset)) = (&queries, stamp_offset) {
             let resolved = gpu.resolved_stamps();
@@ -326,17 +378,6 @@ async fn yield_once() {
     .await;
 }
 
-/// Where each download is in the words read back.
-fn ranges(downloads: &[Column]) -> Vec<Range<usize>> {
-    let mut at = 0;
-    let range = |column: &Column| {
-        let start = at;
-        at += column.len() as usize;
-        start..at
-    };
-    downloads.iter().map(range).collect()
-}
-
 fn device_time(words: &[u32], nanoseconds_per_tick: f32) -> Duration {
     let tick = |at: usize| u64::from(words[at]) | u64::from(words[at + 1]) << 32;
     let nanoseconds = tick(2).saturating_sub(tick(0)) as f64 * f64::from(nanoseconds_per_tick);
@@ -352,7 +393,7 @@ impl Gpu {
         self.device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("tokenwise timestamps"),
             size: 16,
-            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            usage: BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         })
     }
@@ -396,60 +437,5 @@ impl Gpu {
         let words = words.map_err(|error| GpuError::Device(error.to_string()))?;
         staging.remember();
         Ok(words)
-    }
-}
-
-/// What a submission gave.
-#[derive(Debug)]
-pub struct Done {
-    words: Vec<u32>,
-    ranges: Vec<Range<usize>>,
-    report: Report,
-}
-
-impl Done {
-    /// What it cost.
-    pub const fn report(&self) -> &Report {
-        &self.report
-    }
-
-    /// The words of a download.
-    pub fn words(&self, download: Download) -> &[u32] {
-        self.ranges.get(download.0).and_then(|range| self.words.get(range.clone())).unwrap_or_default()
-    }
-
-    /// The numbers of a download.
-    pub fn floats(&self, download: Download) -> &[f32] {
-        bytemuck::cast_slice(self.words(download))
-    }
-
-    /// Copies the numbers of a download.
-    pub(crate) fn copy_to(&self, download: Download, out: &mut [f32]) {
-        for (out, &number) in out.iter_mut().zip(self.floats(download)) {
-            *out = number;
-        }
-    }
-
-    /// A number computed from what kernels summed.
-    pub fn get<T>(&self, pending: &Pending<T>) -> T {
-        (pending.0)(self)
-    }
-
-    /// The sums of a record. Infinite and NaN terms are known by their flags.
-    pub(crate) fn sums<const N: usize>(&self, header: Download) -> [f64; N] {
-        let words = self.words(header);
-        let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        std::array::from_fn(|sum| {
-            match word(1) >> (3 * sum) & 7 {
-                0 => {
-                    let [high, low] = [0, 1].map(|half| f32::from_bits(word(RECORD_FLAGS as usize + 2 * sum + half)));
-                    f64::from(high) + f64::from(low)
-                }
-                2 => f64::INFINITY,
-                4 => f64::NEG_INFINITY,
-                // NaN, or infinities of both signs
-                _ => f64::NAN,
-            }
-        })
     }
 }

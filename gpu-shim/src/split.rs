@@ -9,6 +9,7 @@ use crate::{
     column::Input,
     context::Gpu,
     error::GpuError,
+    logit::GpuLogit,
     report::{Clock, Reason, Report},
     thresholds::Family,
 };
@@ -158,8 +159,8 @@ impl Part<'_> {
         Input::Host(self.of(Unit::Token, slice))
     }
 
-    pub(crate) fn logits<'s>(&self, slice: &'s [f32], vocab: usize) -> Input<'s> {
-        Input::Host(self.of(Unit::Logit(vocab), slice))
+    pub(crate) fn logits<'s, L: GpuLogit>(&self, slice: &'s [L], vocab: usize) -> Input<'s> {
+        L::input(self.of(Unit::Logit(vocab), slice))
     }
 }
 

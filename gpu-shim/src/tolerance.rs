@@ -21,6 +21,8 @@
 //! The core's `f32` log-probabilities and entropies stay within the same bounds. Its `gae` accumulates token by token,
 //! so its error grows with the length; that of the scan does not.
 
+use crate::coverage;
+
 /// An error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
@@ -34,6 +36,11 @@ impl Tolerance {
     /// The largest error allowed at this scale.
     pub const fn at(&self, scale: f64) -> f64 {
         self.absolute + self.relative * scale
+    }
+
+    /// The relative part in units in the last place of an `f32`: multiples of 2⁻²³.
+    pub const fn ulps(&self) -> f64 {
+        self.relative / f32::EPSILON as f64
     }
 }
 
@@ -76,5 +83,25 @@ pub fn of(formula: &str) -> Tolerance {
         "sequence_sums" | "kl_in_scores" => SUM,
         "reinforce_plus_plus" => WHITENED,
         _ => TOKEN,
+    }
+}
+
+/// Every formula with a kernel, in the order of the catalogue, and how far its results may be from those of the core in
+/// `f64`.
+pub fn table() -> impl Iterator<Item = (&'static str, Tolerance)> {
+    coverage::table().filter(|(_, reason)| reason.is_none()).map(|(formula, _)| (formula, of(formula)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_covered_formula_has_a_small_tolerance() {
+        assert!(table().count() >= 60);
+        for (formula, tolerance) in table() {
+            assert!(tolerance.ulps() <= 34.0 && tolerance.absolute <= 2e-5, "{formula}: {tolerance:?}");
+        }
+        assert_eq!(SUM.ulps().round(), 2.0);
     }
 }

@@ -1,4 +1,5 @@
-// Rows of logits: shared by the kernels that read them.
+// Rows of logits: shared by the kernels that read them. `load_logit` gives an entry as the bits of an f32, from f32.wgsl,
+// f16.wgsl or bf16.wgsl.
 
 struct Params {
     // rows of this piece
@@ -10,7 +11,7 @@ struct Params {
     largest: f32,
     // slot of the first row of this piece
     first: u32,
-    // words of the binding before the first row: bindings start at aligned offsets
+    // entries of the binding before the first row: bindings start at aligned offsets
     shift: u32,
     // a row beyond the size of a binding comes in pieces of entries: the first of this piece, how many it has, which
     // piece of all rows it is, and how many a row has
@@ -41,10 +42,6 @@ const REACH: f32 = 104.0;
 const ENTRY_NUMBER: u32 = 0u;
 const ENTRY_NEGATIVE_INFINITY: u32 = 1u;
 const ENTRY_BAD: u32 = 2u;
-
-fn load_logit(index: u32) -> u32 {
-    return logits[index];
-}
 
 fn entry_kind(bits: u32) -> u32 {
     if (is_nan_bits(bits)) {

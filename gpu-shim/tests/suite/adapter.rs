@@ -2,7 +2,10 @@
 
 use std::{io::Write, sync::OnceLock};
 
-use tokenwise_gpu::{Gpu, GpuOptions};
+use tokenwise_gpu::{
+    wgpu::{DeviceDescriptor, Instance, InstanceDescriptor, RequestAdapterOptions},
+    Gpu, GpuOptions,
+};
 
 /// The device, or `None` with a message that the test harness does not capture. In CI a missing adapter is a failure.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
@@ -24,6 +27,17 @@ pub(crate) fn made(options: &GpuOptions) -> Option<Gpu> {
             None
         }
     }
+}
+
+/// A device that the caller made, as a trainer does, without any optional feature.
+pub(crate) fn trainers_gpu() -> Option<Gpu> {
+    gpu()?;
+    pollster::block_on(async {
+        let instance = Instance::new(InstanceDescriptor::new_without_display_handle());
+        let adapter = instance.request_adapter(&RequestAdapterOptions::default()).await.unwrap();
+        let (device, queue) = adapter.request_device(&DeviceDescriptor::default()).await.unwrap();
+        Some(Gpu::from_device(device, queue, adapter.get_info(), &GpuOptions::default()).unwrap())
+    })
 }
 
 #[test]

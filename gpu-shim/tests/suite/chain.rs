@@ -14,7 +14,7 @@ use tokenwise_gpu::{
 };
 
 use crate::{
-    adapter::{gpu, small_gpu},
+    adapter::{gpu, small_gpu, trainers_gpu},
     random::Random,
 };
 
@@ -221,6 +221,28 @@ fn only_what_is_asked_for_moves() {
     assert_eq!(second.bytes_up, columns - 4 * tokens + parameters);
     assert_eq!(grad, first_grad);
     assert!(gpu.pooled_bytes() > 0);
+}
+
+/// Where the device has timestamps, a report has the time of its kernels; a trainer's device may have none.
+#[test]
+fn reports_have_the_time_on_the_device() {
+    let (Some(gpu), Some(trainers)) = (gpu(), trainers_gpu()) else { return };
+    let stamped = gpu.device().features().contains(wgpu::Features::TIMESTAMP_QUERY);
+    // the adapter that the tests are meant for
+    assert!(stamped || !gpu.info().name.starts_with("llvmpipe"), "{:?}", gpu.info());
+    let data = Data::random(&mut Random::new(53), 5, 2600, 500);
+    let batch = Batch::new(Layout::packed(&OFFSETS).unwrap(), Mask::new(&data.keep)).unwrap();
+    let (_, grad, report) = data.on_gpu(gpu, &GpuBatch::new(batch), None).unwrap();
+    assert_eq!(report.device.is_some(), stamped);
+    if let (Some(device), Some(host)) = (report.device, report.host) {
+        assert!(!device.is_zero() && device <= host, "{report:?}");
+    }
+    let (_, trainers_grad, report) = data.on_gpu(&trainers, &GpuBatch::new(batch), None).unwrap();
+    assert_eq!((report.device, trainers_grad), (None, grad));
+    assert!(report.host.is_some());
+    // nothing ran
+    let report = pollster::block_on(gpu.record().submit()).unwrap().report().clone();
+    assert_eq!((report.device, report.dispatches, report.bytes_up, report.bytes_down), (None, 0, 0, 0));
 }
 
 /// A trainer's own buffer is read where it is.

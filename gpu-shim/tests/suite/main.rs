@@ -12,6 +12,7 @@ mod faults;
 mod gae;
 mod golden;
 mod group_chain;
+mod half;
 mod limits;
 mod log_probs;
 mod losses;
