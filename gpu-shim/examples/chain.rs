@@ -9,6 +9,7 @@
 use std::{
     env,
     error::Error,
+    fs,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -22,13 +23,13 @@ use tokenwise::{
     Batch, Layout, Mask,
 };
 use tokenwise_gpu::{
-    Column, GaeColumns, Gpu, GpuBatch, GpuError, Input, KlColumns, LogitColumns, PolicyLossColumns, PolicyLossResult,
-    Recording, Report, ShapeColumns,
+    half::bf16, wgpu::DeviceType, Column, GaeColumns, Gpu, GpuBatch, GpuError, GpuLogit, Input, KlColumns,
+    LogitColumns, PolicyLossColumns, PolicyLossResult, Recording, Report, ShapeColumns,
 };
 
 const HELP: &str = "\
 Usage: chain [TOKENS [VOCABULARY]]     one update on the core and on the GPU; default 64 tokens, vocabulary 4096
-       chain --growth [TOKENS]         time per token from 10^4 tokens up to this many; default 10^6
+       chain --growth [TOKENS]         time per token from 10^4 tokens up to this many; default 10^7
        chain --help
 
 The chain: logits, log-probabilities, KL, rewards, advantages, whitening, loss, gradient of the log-probabilities,
@@ -59,7 +60,7 @@ fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     match arguments.first().map(String::as_str) {
         Some("--help" | "-h") => println!("{HELP}"),
         Some("--growth") => {
-            let most = number(1, 1_000_000)?;
+            let most = number(1, 10_000_000)?;
             growth(&device()?, most)?;
         }
         _ => {
@@ -74,6 +75,9 @@ fn device() -> Result<Gpu, GpuError> {
     let gpu = pollster::block_on(Gpu::new())?;
     let info = gpu.info();
     println!("adapter    {} ({:?}, {:?})", info.name, info.device_type, info.backend);
+    if info.device_type == DeviceType::Cpu {
+        println!("           a software adapter: it runs on the processor, and its times say nothing about a GPU");
+    }
     Ok(gpu)
 }
 
@@ -128,9 +132,9 @@ impl Data {
         Batch::new(Layout::packed(&self.offsets)?, Mask::new(&self.keep))
     }
 
-    fn on_core(&self) -> tokenwise::Result<(PolicyLoss, Vec<f32>)> {
+    fn on_core<L: GpuLogit>(&self, logits: &[L]) -> tokenwise::Result<(PolicyLoss, Vec<f32>)> {
         let batch = self.batch()?;
-        let (vocab, ids, logits) = (self.vocab, &self.ids[..], &self.logits[..]);
+        let (vocab, ids) = (self.vocab, &self.ids[..]);
         let zeros = || vec![0.0; batch.tokens()];
         let (mut log_probs, mut entropy) = (zeros(), zeros());
         let output = LogProbOutput { log_probs: &mut log_probs, entropy: &mut entropy };
@@ -186,11 +190,10 @@ impl Data {
     }
 
     /// The whole chain in one submission.
-    fn on_gpu(&self, gpu: &Gpu) -> Result<(PolicyLoss, Vec<f32>, Report), GpuError> {
+    fn on_gpu(&self, gpu: &Gpu, logits: Input<'_>) -> Result<(PolicyLoss, Vec<f32>, Report), GpuError> {
         let batch = GpuBatch::new(self.batch()?);
         let mut recording = gpu.record();
-        let input =
-            LogitColumns { logits: Input::from(&self.logits), vocab: self.vocab, tokens: Input::from(&self.ids) };
+        let input = LogitColumns { logits, vocab: self.vocab, tokens: Input::from(&self.ids) };
         let policy = recording.log_probs(&batch, &input, &PolicyConfig::default())?;
         let loss = self.inputs(Input::from(&policy.log_probs)).losses(&mut recording, &batch)?;
         let grad: Column = recording.logits_gradient(&batch, &policy, &Input::from(&loss.grad), None)?;
@@ -233,98 +236,138 @@ impl Inputs<'_> {
 }
 
 fn chain(gpu: &Gpu, tokens: usize, vocab: usize) -> Result<(), Box<dyn Error>> {
-    println!("batch      {tokens} tokens in responses of {WIDTH}, vocabulary {vocab}");
     let data = Data::new(tokens, vocab, WIDTH);
+    let kept = data.batch()?.kept();
+    println!("batch      {tokens} tokens in responses of {WIDTH}, {kept} of them kept; vocabulary {vocab}");
+    println!("chain      logits, log-probabilities, KL, rewards, advantages, whitening, loss, gradient of the logits");
+    compare("f32", gpu, &data, &data.logits, Input::from(&data.logits))?;
+    let halves: Vec<bf16> = data.logits.iter().map(|&logit| bf16::from_f32(logit)).collect();
+    compare("bf16", gpu, &data, &halves, Input::from(&halves))
+}
+
+/// The chain on the core and on the GPU, from the same logits.
+fn compare<L: GpuLogit>(
+    name: &str,
+    gpu: &Gpu,
+    data: &Data,
+    logits: &[L],
+    input: Input<'_>,
+) -> Result<(), Box<dyn Error>> {
+    println!("\n{name} logits");
     let mut core_time = Duration::MAX;
-    let mut core = data.on_core()?;
+    let mut core = data.on_core(logits)?;
     for _ in 0..2 {
         let start = Instant::now();
-        core = data.on_core()?;
+        core = data.on_core(logits)?;
         core_time = core_time.min(start.elapsed());
     }
     println!("core       {core_time:.3?} on one thread");
-    let (mut loss, mut grad, mut report) = data.on_gpu(gpu)?;
+    let (mut loss, mut grad, mut report) = data.on_gpu(gpu, input.clone())?;
     for run in 0..2 {
-        let found = data.on_gpu(gpu)?;
+        let found = data.on_gpu(gpu, input.clone())?;
         if run == 0 || found.2.host < report.host {
             (loss, grad, report) = found;
         }
     }
     let time = |time: Option<Duration>| time.map_or("not measured".into(), |time| format!("{time:.3?}"));
-    println!("GPU        {} on the host, {} on the device", time(report.host), time(report.device));
+    println!("GPU        {} with all transfers; the kernels alone: {}", time(report.host), time(report.device));
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
     println!(
-        "moved      {} bytes up, {} bytes down, {} dispatches in one submission",
-        report.bytes_up, report.bytes_down, report.dispatches
+        "moved      {:.1} MB to the device, {:.1} MB back, {} dispatches in one submission",
+        megabytes(report.bytes_up),
+        megabytes(report.bytes_down),
+        report.dispatches
     );
+    let difference = (core.0.loss - loss.loss).abs();
+    println!("loss       {:.9} on the core, {:.9} on the GPU, difference {difference:.1e}", core.0.loss, loss.loss);
     let largest = core.1.iter().fold(0.0_f32, |largest, grad| largest.max(grad.abs()));
     let difference = grad.iter().zip(&core.1).fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-    println!(
-        "loss       core {:.9}, GPU {:.9}, difference {:.1e}",
-        core.0.loss,
-        loss.loss,
-        (core.0.loss - loss.loss).abs()
-    );
-    println!("gradient   largest {largest:.3e}, largest difference {difference:.1e}");
+    println!("gradient   largest entry {largest:.3e}, largest difference {difference:.1e}");
     Ok(())
 }
 
-/// The shortest of three runs.
-fn shortest(mut run: impl FnMut() -> Result<Report, GpuError>) -> Result<Report, GpuError> {
-    run()?;
-    let mut best = run()?;
-    for _ in 0..2 {
-        let report = run()?;
-        if report.host < best.host {
-            best = report;
-        }
-    }
-    Ok(best)
+/// What one run took.
+struct Measured {
+    /// The fastest run.
+    report: Report,
+    /// Processor time of this process per run, where it is known. On a software adapter it is the time of the kernels,
+    /// and changes little with what else the machine does.
+    processor: Option<Duration>,
 }
 
-fn per_token(time: Option<Duration>, tokens: usize) -> String {
-    time.map_or("-".into(), |time| format!("{:.2}", time.as_secs_f64() * 1e9 / tokens as f64))
+/// At least three runs and half a second, after one that makes the pipelines.
+fn measured(mut run: impl FnMut() -> Result<Report, GpuError>) -> Result<Measured, GpuError> {
+    run()?;
+    let (start, processor, mut runs) = (Instant::now(), processor_time(), 1);
+    let mut report = run()?;
+    while runs < 3 || start.elapsed() < Duration::from_millis(500) {
+        let next = run()?;
+        if next.host < report.host {
+            report = next;
+        }
+        runs += 1;
+    }
+    let processor = processor.zip(processor_time()).map(|(before, after)| (after - before) / runs);
+    Ok(Measured { report, processor })
+}
+
+/// Processor time of this process, on Linux.
+fn processor_time() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // behind the name of the process, which may contain anything: user and system time, in hundredths of a second
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    Some(Duration::from_millis(10 * ticks))
+}
+
+/// The three times of a measurement, in nanoseconds per token.
+fn per_token(measured: &Measured, tokens: usize) -> String {
+    let times = [measured.report.host, measured.report.device, measured.processor];
+    let text = |time: Option<Duration>| match time {
+        Some(time) => format!("{:>12.2}", time.as_secs_f64() * 1e9 / tokens as f64),
+        None => format!("{:>12}", "-"),
+    };
+    times.map(text).concat()
 }
 
 /// Everything after the log-probabilities, with all columns on the device: time per token by the number of tokens.
 fn growth(gpu: &Gpu, most: usize) -> Result<(), Box<dyn Error>> {
-    println!("KL, rewards, advantages, whitening, loss and gradient of resident columns, responses of 1000 tokens");
-    println!("{:>10}  {:>14}  {:>14}  {:>10}", "tokens", "host ns/token", "device", "dispatches");
+    println!(
+        "\nKL, rewards, advantages, whitening, loss and its gradient; responses of 1000 tokens, columns on the device"
+    );
+    println!("nanoseconds per token: the fastest run on the host and on the device, processor time of the mean run");
+    println!("{:>16}{:>12}{:>12}{:>12}{:>12}", "tokens", "host", "device", "processor", "dispatches");
     let mut tokens = 10_000;
     while tokens <= most {
-        let report = resident_losses(gpu, tokens)?;
-        let times = [report.host, report.device].map(|time| per_token(time, tokens));
-        println!("{tokens:>10}  {:>14}  {:>14}  {:>10}", times[0], times[1], report.dispatches);
+        let found = resident_losses(gpu, tokens)?;
+        println!("{tokens:>16}{}{:>12}", per_token(&found, tokens), found.report.dispatches);
         tokens *= 10;
     }
-    println!("gae of 1000000 tokens");
+    println!("\nGAE of 1000000 tokens, in short rows and in one");
+    println!("{:>16}{:>12}{:>12}{:>12}{:>12}", "rows", "host", "device", "processor", "dispatches");
     for width in [1000, 1_000_000] {
-        let report = resident_gae(gpu, 1_000_000, width)?;
-        let times = [report.host, report.device].map(|time| per_token(time, 1_000_000));
-        println!(
-            "{:>4} rows of {width:>7}: host {} ns/token, device {} ns/token",
-            1_000_000 / width,
-            times[0],
-            times[1]
-        );
+        let found = resident_gae(gpu, 1_000_000, width)?;
+        let rows = format!("{} x {width}", 1_000_000 / width);
+        println!("{rows:>16}{}{:>12}", per_token(&found, 1_000_000), found.report.dispatches);
     }
     Ok(())
 }
 
-fn resident_losses(gpu: &Gpu, tokens: usize) -> Result<Report, GpuError> {
+fn resident_losses(gpu: &Gpu, tokens: usize) -> Result<Measured, GpuError> {
     let data = Data::new(tokens, 0, 1000);
     let (batch, inputs) = (GpuBatch::new(data.batch()?), data.resident(gpu)?);
-    shortest(|| {
+    measured(|| {
         let mut recording = gpu.record();
         inputs.losses(&mut recording, &batch)?;
         Ok(pollster::block_on(recording.submit())?.report().clone())
     })
 }
 
-fn resident_gae(gpu: &Gpu, tokens: usize, width: usize) -> Result<Report, GpuError> {
+fn resident_gae(gpu: &Gpu, tokens: usize, width: usize) -> Result<Measured, GpuError> {
     let data = Data::new(tokens, 0, width);
     let (batch, inputs) = (GpuBatch::new(data.batch()?), data.resident(gpu)?);
     let input = GaeColumns { rewards: inputs.old, values: inputs.values, bootstrap: inputs.bootstrap };
-    shortest(|| {
+    measured(|| {
         let mut recording = gpu.record();
         recording.gae(&batch, &input, &GaeConfig::default())?;
         Ok(pollster::block_on(recording.submit())?.report().clone())

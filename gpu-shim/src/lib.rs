@@ -1,10 +1,12 @@
-//! The formulas of [`tokenwise`] as compute shaders: the core's own batch, config and output types, in `f32`.
+//! The formulas of [`tokenwise`] as compute shaders: the core's own batch, config and output types, in `f32`. Logits may
+//! also be [`half::f16`] or [`half::bf16`].
 //!
 //! There are three ways in:
 //!
 //! * [`Recording`] chains kernels on the device. Its methods take [`Input`]s, host slices or [`Column`]s that are on the
 //!   device already, and give columns; one [`Recording::submit`] runs all of them and reads back only what was asked
-//!   for. Columns may also be ranges of a trainer's own buffers ([`Column::from_buffer`]).
+//!   for. Columns may also be ranges of a trainer's own buffers ([`Column::from_buffer`]), which results can be copied
+//!   to ([`Recording::copy_to`]).
 //! * [`Gpu::call`] runs any formula of the catalogue by its name; what the device cannot answer, the core does.
 //!   [`coverage`] lists which formulas have a kernel.
 //! * [`Engine`] has the core's own calls and chooses: calls that are too small, or that the device cannot run, go to the

@@ -259,7 +259,7 @@ impl Recording<'_> {
     pub async fn submit(mut self) -> Result<Done, GpuError> {
         let gpu = self.gpu;
         let stamps = gpu.timestamps && !self.steps.is_empty();
-        let words: u64 = self.downloads.iter().map(Column::words).sum();
+        let words = self.downloads.iter().fold(0, |words, column| words + column.words());
         // timestamps behind the words, at a multiple of 8 bytes
         let stamp_offset = (words * WORD).next_multiple_of(8);
         let staging_bytes = stamp_offset + if stamps { 16 } else { 0 };

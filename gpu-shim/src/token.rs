@@ -273,7 +273,7 @@ fn tokens(
 ",
         );
         for term in 0..self.terms.len() {
-            writeln!(wgsl, "    let total_{term} = workgroup_total(thread, sum_{term});")?;
+            writeln!(wgsl, "    let total_{term} = workgroup_total(thread, sum_{term}, THREADS);")?;
             writeln!(wgsl, "    if (thread == 0u) {{ store_pair(place + {}u, total_{term}); }}", 2 * term)?;
         }
         wgsl.push_str(
@@ -296,7 +296,7 @@ fn finish(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_ind
             let lo = bitcast<f32>(atomicLoad(&record[place + 1u]));
             sum = pair_add(sum, Pair(hi, lo));
         }
-        let total = workgroup_total(thread, sum);
+        let total = workgroup_total(thread, sum, params.all_blocks);
         if (thread == 0u) {
             store_pair(RECORD_FLAGS + 2u * term, total);
             if (is_special_bits(bitcast<u32>(total.hi))) { atomicOr(&record[0], FLAG_RANGE); }

@@ -129,11 +129,12 @@ fn thread_map(position: u32) -> Map {
 
 var<workgroup> shared_maps: array<Map, THREADS>;
 
-// Composition of all threads before this one; the last entry holds that of the whole workgroup.
-fn exclusive_scan(thread: u32, own: Map) -> Map {
+// Composition of all threads before this one, of which the first `used` count; if that is all of them, the last entry
+// holds the composition of the whole workgroup.
+fn exclusive_scan(thread: u32, own: Map, used: u32) -> Map {
     shared_maps[thread] = own;
     workgroupBarrier();
-    for (var reach = 1u; reach < THREADS; reach *= 2u) {
+    for (var reach = 1u; reach < used; reach *= 2u) {
         var map = shared_maps[thread];
         if (thread >= reach) {
             map = compose(map, shared_maps[thread - reach]);
@@ -156,7 +157,7 @@ fn fold(
 ) {
     if (flat_group(group, groups) >= params.blocks) { return; }
     let block = flat_group(group, groups);
-    exclusive_scan(thread, thread_map((block * THREADS + thread) * ITEMS));
+    exclusive_scan(thread, thread_map((block * THREADS + thread) * ITEMS), THREADS);
     if (thread == 0u) {
         carries[params.first_block + block] = shared_maps[THREADS - 1u];
     }
@@ -173,7 +174,7 @@ fn carry(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
     for (var block = first; block < end; block++) {
         map = compose(carries[block], map);
     }
-    map = exclusive_scan(thread, map);
+    map = exclusive_scan(thread, map, min(params.all_blocks, THREADS));
     for (var block = first; block < end; block++) {
         let own = carries[block];
         carries[block] = map;
@@ -190,7 +191,7 @@ fn apply(
     if (flat_group(group, groups) >= params.blocks) { return; }
     let block = flat_group(group, groups);
     let position = (block * THREADS + thread) * ITEMS;
-    let after = compose(exclusive_scan(thread, thread_map(position)), carries[params.first_block + block]);
+    let after = compose(exclusive_scan(thread, thread_map(position), THREADS), carries[params.first_block + block]);
     // the following slots start with a last kept slot, so `after` is constant: the state that reaches this thread
     var state = Step(after.constant, after.value, (after.kind & MAP_BAD) != 0u, 0.0);
     var any_bad = false;

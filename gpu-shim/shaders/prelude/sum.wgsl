@@ -42,12 +42,17 @@ fn pair_over(a: Pair, divisor: f32) -> Pair {
 
 var<workgroup> shared_pairs: array<Pair, 256>;
 
-// The sum over the workgroup, in every thread.
-fn workgroup_total(thread: u32, own: Pair) -> Pair {
+// The sum over the workgroup, in every thread. Only the first `used` threads have one that is not 0: fewer steps for few
+// of them, with the same result.
+fn workgroup_total(thread: u32, own: Pair, used: u32) -> Pair {
     workgroupBarrier();
     shared_pairs[thread] = own;
     workgroupBarrier();
-    for (var half = 128u; half > 0u; half /= 2u) {
+    var half = 128u;
+    while (half >= used && half > 0u) {
+        half /= 2u;
+    }
+    for (; half > 0u; half /= 2u) {
         if (thread < half) {
             shared_pairs[thread] = pair_add(shared_pairs[thread], shared_pairs[thread + half]);
         }
