@@ -15,12 +15,12 @@ import { ENGINES, isThere, ownEngine } from "./run.js";
  * @property {import("./run.js").Difference | null} difference null if there is nothing to compare with
  */
 
-/** @param {number} bytes */
-const size = (bytes) =>
-  bytes < 10_000 ? `${bytes} B` : bytes < 1e7 ? `${short(bytes / 1e3)} kB` : `${short(bytes / 1e6)} MB`;
 /** Sentences one after the other; in Chinese there is no space between them. @param {string[]} words */
 const joined = (words) => words.join(currentLanguage() === "zh" ? "" : " ");
 const rounded = (/** @type {number} */ x) => Number(x.toPrecision(3));
+/** @param {number} bytes */
+const size = (bytes) =>
+  bytes < 1e4 ? `${bytes} B` : bytes < 1e7 ? `${short(rounded(bytes / 1e3))} kB` : `${short(rounded(bytes / 1e6))} MB`;
 
 export class EngineSwitch {
   /**
