@@ -1,6 +1,7 @@
 //! Required performance, and what was measured.
 
 use super::{
+    gpu,
     records::Records,
     tables::{packed_gain, LARGE, ROWS_NATIVE, ROWS_WASM},
 };
@@ -88,6 +89,22 @@ pub(super) fn floors(records: &Records) -> Vec<Floor> {
         value: error,
         at_least: false,
     });
+    floors.extend(on_gpu(records));
+    floors
+}
+
+/// Ratios on a software adapter.
+fn on_gpu(records: &Records) -> Vec<Floor> {
+    let mut floors = Vec::new();
+    let mut add = |what: String, bound, value, at_least| floors.push(Floor { what, bound, value, at_least });
+    for shape in [LARGE, ROWS_NATIVE] {
+        let (faster, bytes) = (gpu::times_faster(records, shape), gpu::share_of_bytes(records, shape));
+        add(format!("chain on a GPU {shape}, times faster than burn"), 3.0, faster, true);
+        add(format!("chain on a GPU {shape}, bytes moved against burn"), 0.5, bytes, false);
+    }
+    let (growth, long_row) = (gpu::growth(records), gpu::long_row(records));
+    add("chain on a GPU, 10⁴ to 10⁷ tokens, growth of the time per token".into(), 1.3, growth, false);
+    add("gae on a GPU, a row of 10⁶ tokens against 1,000 of 1,000, time".into(), 1.0, long_row, false);
     floors
 }
 

@@ -3,6 +3,7 @@
 mod counts;
 mod embedded;
 mod floors;
+mod gpu;
 mod launch;
 mod native;
 mod page;
@@ -12,14 +13,14 @@ mod wasm;
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use clap::builder::PossibleValuesParser;
 
 use self::{launch::Progress, native::Native, records::Records};
 use crate::workspace::Workspace;
 
 /// Measurements that are not one formula's.
-const PARTS: [&str; 4] = ["growth", "counts", "wasm", "embedded"];
+const PARTS: [&str; 5] = ["growth", "counts", "wasm", "embedded", "gpu"];
 const ITEMS: [&str; 13] = [
     "gae",
     "grpo",
@@ -41,7 +42,8 @@ const PAGE: &str = "docs/benchmarks.md";
 ///
 /// Times the formulas and their counterparts in verl, TRL, tianshou, JAX, torch and torch.compile, alternating in one
 /// process on the same buffers. Prints time, tokens per second, ratios, shares of the copy and read limits, bits and
-/// errors. The peers are installed, pinned, into a private Python environment below target/ (about 6 GB, once).
+/// errors. The peers are installed, pinned, into a private Python environment below target/ (about 6 GB, once). Part
+/// gpu runs the chain on a software GPU, beside burn, which is built from bench/gpu with a lock file of its own.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only the formulas and the limits: no Python, under three minutes
@@ -56,14 +58,18 @@ pub(crate) struct Options {
     /// Print the records, one per line, instead of tables
     #[arg(long)]
     json: bool,
-    /// Write docs/benchmarks.md; only with everything measured in one run, so that all numbers are comparable
-    #[arg(long, conflicts_with_all = ["quick", "only", "threads"])]
+    /// Write docs/benchmarks.md. Numbers that are compared come from one run: either everything is measured, or with
+    /// --only a part that has a section of its own, and only this section and its bounds are replaced
+    #[arg(long, conflicts_with_all = ["quick", "threads"])]
     write: bool,
 }
 
 pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
     let Options { quick, json, write, .. } = *options;
     let (only, threads) = (options.only.as_deref(), options.threads.map(usize::from));
+    if let Some(item) = only.filter(|only| write && ITEMS.contains(only)) {
+        bail!("{item} has no section of its own in {PAGE}: --write needs everything, or one of {}", PARTS.join(", "));
+    }
     let (mut records, mut progress) = (Records::default(), Progress::new(workspace)?);
     let measured = measure(workspace, (quick, only, threads), &mut records, &mut progress);
     progress.end();
@@ -77,8 +83,12 @@ pub(crate) fn bench(workspace: &Workspace, options: &Options) -> Result<()> {
         print!("{}", page::tables(&records));
     }
     if write {
-        let text = page::page(workspace, &records)?;
-        fs::write(workspace.root.join(PAGE), text).context(PAGE)?;
+        let file = workspace.root.join(PAGE);
+        let text = match only {
+            Some(_) => page::updated(&fs::read_to_string(&file).context(PAGE)?, &records),
+            None => page::page(workspace, &records)?,
+        };
+        fs::write(file, text).context(PAGE)?;
         eprintln!("{PAGE} written");
     }
     Ok(())
@@ -106,6 +116,9 @@ fn measure(
     }
     if part("embedded") {
         embedded::measure(workspace, records, progress)?;
+    }
+    if part("gpu") {
+        gpu::measure(workspace, records, progress)?;
     }
     Ok(())
 }

@@ -9,6 +9,9 @@ pub(super) const SMALL: &str = "64×1024";
 pub(super) const ROWS_NATIVE: &str = "512×151936";
 pub(super) const ROWS_WASM: &str = "64×151936";
 
+/// In place of yes or no.
+pub(super) const NOT_MEASURED: &str = "not measured";
+
 /// A number with three significant digits.
 pub(super) fn short(value: f64) -> String {
     match value.abs() {
@@ -22,15 +25,15 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-fn or_dash(value: Option<f64>) -> String {
+pub(super) fn or_dash(value: Option<f64>) -> String {
     value.map_or("–".into(), short)
 }
 
-fn row(cells: &[String]) -> String {
+pub(super) fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn head(cells: &[&str]) -> String {
+pub(super) fn head(cells: &[&str]) -> String {
     let line = cells.iter().enumerate().map(|(index, _)| if index == 0 { "---" } else { "---:" });
     format!("| {} |\n| {} |\n", cells.join(" | "), line.collect::<Vec<_>>().join(" | "))
 }
@@ -254,7 +257,7 @@ pub(super) fn floors(records: &Records) -> String {
     let mut text = head(&["what", "bound", "measured", "reached"]);
     for floor in floors {
         let side = if floor.at_least { "≥" } else { "≤" };
-        let reached = floor.reached().map_or("not measured", |reached| if reached { "yes" } else { "**no**" });
+        let reached = floor.reached().map_or(NOT_MEASURED, |reached| if reached { "yes" } else { "**no**" });
         text += &row(&[floor.what, format!("{side} {}", short(floor.bound)), or_dash(floor.value), reached.into()]);
     }
     text
