@@ -50,7 +50,7 @@ mod weight;
 
 pub use columns::{Array, Columns, Element};
 pub use entry::{Aggregates, Call, Column, Config, Entry, Kind, Number, Over, Refusal};
-pub use value::{ConfigError, ConfigFault, Value};
+pub use value::{ConfigError, ConfigFault, ConfigReason, Value};
 
 /// The entries, in the order of the stages.
 const TABLES: &[&[Entry]] = &[
