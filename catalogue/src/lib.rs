@@ -29,6 +29,8 @@
 extern crate alloc;
 
 mod columns;
+#[cfg(feature = "full")]
+mod compound;
 mod entry;
 mod value;
 
@@ -49,6 +51,8 @@ mod set;
 mod weight;
 
 pub use columns::{Array, Columns, Element};
+#[cfg(feature = "full")]
+pub use compound::Compound;
 pub use entry::{Aggregates, Call, Column, Config, Entry, Kind, Number, Over, Refusal};
 pub use value::{ConfigError, ConfigFault, ConfigReason, Value};
 
