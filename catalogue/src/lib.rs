@@ -29,6 +29,8 @@
 extern crate alloc;
 
 mod columns;
+#[cfg(feature = "full")]
+mod compound;
 mod entry;
 mod value;
 
@@ -49,8 +51,10 @@ mod set;
 mod weight;
 
 pub use columns::{Array, Columns, Element};
+#[cfg(feature = "full")]
+pub use compound::Compound;
 pub use entry::{Aggregates, Call, Column, Config, Entry, Kind, Number, Over, Refusal};
-pub use value::{ConfigError, ConfigFault, Value};
+pub use value::{ConfigError, ConfigFault, ConfigReason, Value};
 
 /// The entries, in the order of the stages.
 const TABLES: &[&[Entry]] = &[

@@ -15,7 +15,7 @@ use serde::{
     Deserialize,
 };
 
-pub use error::{ConfigError, ConfigFault};
+pub use error::{ConfigError, ConfigFault, ConfigReason};
 use reader::Reader;
 
 /// A config, or a part of one.

@@ -1,6 +1,8 @@
 //! Any formula of the catalogue, by its name: arguments by the entry's columns in, results by its outputs and numbers
 //! out.
 
+use std::borrow::Cow;
+
 use js_sys::{Array, Uint32Array, Uint8Array};
 use tokenwise::Mask;
 use tokenwise_catalogue::{self as catalogue, Array as Data, Column, Columns, Element, Entry, Kind, Over, Value};
@@ -17,12 +19,16 @@ use crate::{
         Precision,
     },
     rows::{independent, Rows},
+    spare,
     value::config,
     write::{array, Record},
 };
 
 #[cfg(feature = "gpu-shim")]
 mod gpu;
+
+/// A returned number and its name.
+type Number = (Cow<'static, str>, f64);
 
 /// The column of the prompts' token counts: JavaScript has them in the config.
 const GROUP_TOKENS: &str = "group_tokens";
@@ -130,7 +136,7 @@ impl Call {
                 let rows = Rows { entry: self.entry, batch, columns, logits, config: &self.config };
                 if rows.fit() {
                     rows.run(&mut outputs)?;
-                    return self.write::<R>(&[] as &[(&str, f64)], &outputs);
+                    return self.write(&[], outputs);
                 }
                 // the core says what does not fit
                 whole.clone_from(columns);
@@ -144,7 +150,14 @@ impl Call {
         let result = self.entry.call(&mut call);
         let numbers = call.numbers;
         result.map_err(|refusal| refused(refusal, R::ARRAY))?;
-        self.write(&numbers, &outputs)
+        self.write(&numbers, outputs)
+    }
+
+    /// The results; the buffers of the outputs are kept.
+    fn write<R: Precision>(&self, numbers: &[Number], outputs: Columns<R>) -> Result {
+        let written = self.record(numbers, &outputs);
+        spare::keep(outputs);
+        written
     }
 
     /// Room for the outputs; an array of the caller's that does not fit is refused.
@@ -174,7 +187,7 @@ impl Call {
     }
 
     /// A single number or array as it is, anything else as an object.
-    fn write<R: Precision>(&self, numbers: &[(impl AsRef<str>, f64)], outputs: &Columns<R>) -> Result {
+    fn record<R: Precision>(&self, numbers: &[Number], outputs: &Columns<R>) -> Result {
         match (self.entry.numbers, self.entry.outputs) {
             ([name], []) if !name.ends_with('*') => {
                 return Ok(numbers.first().map_or(JsValue::NULL, |(_, number)| (*number).into()));
@@ -189,7 +202,7 @@ impl Call {
         for name in self.entry.numbers {
             if let Some(prefix) = name.strip_suffix('*') {
                 self.write_report(&record, prefix, numbers)?;
-            } else if let Some((_, number)) = numbers.iter().find(|(given, _)| given.as_ref() == *name) {
+            } else if let Some((_, number)) = numbers.iter().find(|(given, _)| given == name) {
                 record.field(name, *number)?;
             } else {
                 // a number, or a record of numbers, that this call has none for
@@ -206,10 +219,10 @@ impl Call {
     }
 
     /// The numbers of a report, by their own keys. What all have before the key is the name of an inner object.
-    fn write_report(&self, record: &Record, prefix: &str, numbers: &[(impl AsRef<str>, f64)]) -> Result<()> {
+    fn write_report(&self, record: &Record, prefix: &str, numbers: &[Number]) -> Result<()> {
         let inner = prefix.strip_suffix('.').map(|name| record.inner(name)).transpose()?;
         for (key, number) in numbers {
-            let key = key.as_ref();
+            let key = &**key;
             if self.entry.numbers.contains(&key) {
                 continue;
             }
@@ -335,7 +348,7 @@ fn read_into<R: Precision>(entry: &Entry, given: &JsValue) -> Result<Vec<Option<
 /// Room for an output.
 fn room<R: Precision>(element: Element, len: usize) -> Result<Data<R>> {
     Ok(match element {
-        Element::Real => Data::Real(zeros(len)?),
+        Element::Real => Data::Real(spare::take(len)?),
         Element::Double => Data::Double(zeros(len)?),
         Element::Index => Data::Index(zeros(len)?),
         Element::Count => Data::Count(zeros(len)?),

@@ -5,7 +5,7 @@ use tokenwise::{
     control::{self, AdaptiveKl, BudgetObservation, BudgetReport, DualGameStep, FixedKl},
     weight::TokenWeight,
 };
-use tokenwise_catalogue::ConfigError;
+use tokenwise_catalogue::{Compound, ConfigError};
 use wasm_bindgen::{
     prelude::{wasm_bindgen, JsValue},
     JsCast,
@@ -152,7 +152,7 @@ impl DualGame {
         }
     }
 
-    fn step_in<R: Precision>(&mut self, batch: &Batch, input: &JsValue) -> Result {
+    fn step_in<R: Precision + Compound>(&mut self, batch: &Batch, input: &JsValue) -> Result {
         let column = |name| reals::<R>(name, &field(input, name)?);
         let optional = |name| match field(input, name)? {
             missing if missing.is_undefined() => Ok(None),
@@ -171,7 +171,7 @@ impl DualGame {
             "structural" => TokenWeight::Structural(&structural),
             other => return Err(ConfigError::unknown_choice("weight", "plain, kl-gated, structural", other).into()),
         };
-        let found = self.0.step(&batch.view()?, step, None)?;
+        let found = R::step(&mut self.0, &batch.view()?, step)?;
         let record = Record::new();
         record.field("lambda", found.lambda())?;
         record.field("beta", found.beta)?;

@@ -18,6 +18,7 @@ mod names;
 pub mod profile;
 mod read;
 mod rows;
+mod spare;
 mod value;
 mod write;
 

@@ -8,6 +8,7 @@ use wasm_bindgen::{prelude::JsValue, JsCast};
 use crate::{
     error::{no_memory, wrong_type, Result},
     names::snake_case,
+    spare::Spare,
     value::key,
     write::written,
 };
@@ -17,7 +18,7 @@ pub(crate) const WHOLE_32: &str = "a whole number from 0 to 2^32 - 1";
 const WHOLE_53: &str = "a whole number from 0 to 2^53 - 1";
 
 /// `f32` and `f64` with their typed arrays.
-pub(crate) trait Precision: Number {
+pub(crate) trait Precision: Number + Spare {
     /// What an argument must be.
     const ARRAY: &'static str;
 

@@ -8,8 +8,8 @@ import { gzipSync } from "node:zlib";
 import { packed } from "./load.mjs";
 
 const KB = 1024;
-// what they have come to with a tenth to spare, so that neither grows unseen
-const limits = { "": 920 * KB, chain: 150 * KB };
+// what they have come to with a fifteenth to spare, so that neither grows unseen
+const limits = { "": 650 * KB, chain: 130 * KB };
 /** The scripts together; the facade has a line for every function. */
 const scripts = { "": 16 * KB, chain: 8 * KB };
 const size = (...path) => gzipSync(readFileSync(join(packed, ...path)), { level: 9 }).length;

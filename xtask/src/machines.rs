@@ -8,6 +8,7 @@ use anyhow::Result;
 use crate::{
     fingerprints::{parse, Fingerprints},
     install::Need,
+    wasm::Simd,
     workspace::{stdout_of, Workspace},
 };
 
@@ -37,10 +38,9 @@ impl Machine {
 /// All machines; the first is the one the record is written from.
 pub(crate) fn machines() -> Vec<Machine> {
     let mut machines = native();
-    let simd = "-C target-feature=+simd128";
-    for (name, flags, folder) in [("wasm32", "", "bits"), ("wasm32 simd128", simd, "bits-simd128")] {
+    for (name, simd, folder) in [("wasm32", Simd::Plain, "bits"), ("wasm32 simd128", Simd::Simd128, "bits-simd128")] {
         let needs = [Need::Target("wasm32-unknown-unknown"), Need::Program("node", "nodejs")];
-        machines.push(Machine::new(name, &needs, move |workspace| wasm(workspace, flags, folder)));
+        machines.push(Machine::new(name, &needs, move |workspace| wasm(workspace, simd.flags(), folder)));
     }
     for (name, target) in [("Cortex-M4F", "thumbv7em-none-eabihf"), ("Cortex-M0 soft-float", "thumbv6m-none-eabi")] {
         machines.push(Machine::new(name, &[Need::Target(target), QEMU_ARM], move |workspace| {

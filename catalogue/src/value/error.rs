@@ -2,9 +2,10 @@
 
 use alloc::{
     borrow::ToOwned,
+    boxed::Box,
     string::{String, ToString},
 };
-use core::fmt;
+use core::{fmt, ops::Deref};
 
 use serde::de::{self, Unexpected};
 
@@ -36,10 +37,15 @@ impl ConfigFault {
     }
 }
 
-/// Why a config was rejected.
+/// Why a config was rejected: a [`ConfigReason`] behind a pointer, as in `serde_json::Error`. Code that serde derives
+/// moves the error at every step, and there are as many such functions as configs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConfigError(Box<ConfigReason>);
+
+/// The parts of a [`ConfigError`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct ConfigError {
+pub struct ConfigReason {
     /// The kind of error.
     pub fault: ConfigFault,
     /// The key at fault.
@@ -52,45 +58,43 @@ pub struct ConfigError {
     pub got: Option<Value>,
 }
 
+impl Deref for ConfigError {
+    type Target = ConfigReason;
+
+    fn deref(&self) -> &ConfigReason {
+        &self.0
+    }
+}
+
 impl ConfigError {
+    fn new(fault: ConfigFault, parameter: &str, expected: String, got: Option<Value>) -> Self {
+        let (parameter, within) = (parameter.to_owned(), String::new());
+        Self(Box::new(ConfigReason { fault, parameter, within, expected, got }))
+    }
+
     /// A key that an object does not have.
     pub fn unknown_key(key: &str, within: &str, expected: &[&str]) -> Self {
-        Self {
-            fault: ConfigFault::Key,
-            parameter: key.to_owned(),
-            within: within.to_owned(),
-            expected: expected.join(", "),
-            got: Some(Value::Text(key.to_owned())),
-        }
+        let mut error = Self::new(ConfigFault::Key, key, expected.join(", "), Some(Value::Text(key.to_owned())));
+        within.clone_into(&mut error.0.within);
+        error
     }
 
     /// A name that is not among the choices, which are separated by commas.
     pub fn unknown_choice(parameter: &str, expected: &str, got: &str) -> Self {
-        Self {
-            fault: ConfigFault::Choice,
-            parameter: parameter.to_owned(),
-            within: String::new(),
-            expected: expected.to_owned(),
-            got: Some(Value::Text(got.to_owned())),
-        }
+        Self::new(ConfigFault::Choice, parameter, expected.to_owned(), Some(Value::Text(got.to_owned())))
     }
 
     pub(super) fn wrong_type(key: &str, expected: impl Into<String>, got: Option<&Value>) -> Self {
-        Self {
-            fault: ConfigFault::Type,
-            parameter: key.to_owned(),
-            within: String::new(),
-            expected: expected.into(),
-            got: got.cloned(),
-        }
+        Self::new(ConfigFault::Type, key, expected.into(), got.cloned())
     }
 
     /// Errors created by serde have no key: the nearest enclosing one is filled in on the way up.
     pub(super) fn at(mut self, key: &str, value: &Value) -> Self {
-        if self.parameter.is_empty() {
-            key.clone_into(&mut self.parameter);
-            if self.got.is_none() && self.fault == ConfigFault::Type {
-                self.got = Some(value.clone());
+        let reason = &mut *self.0;
+        if reason.parameter.is_empty() {
+            key.clone_into(&mut reason.parameter);
+            if reason.got.is_none() && reason.fault == ConfigFault::Type {
+                reason.got = Some(value.clone());
             }
         }
         self
@@ -99,8 +103,8 @@ impl ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { parameter, within, expected, got, .. } = self;
-        match (self.fault, got) {
+        let ConfigReason { fault, parameter, within, expected, got } = &**self;
+        match (fault, got) {
             (ConfigFault::Fields, _) => write!(f, "{parameter}: {expected}"),
             (ConfigFault::Key, _) => write!(f, "{parameter}: not a key of {within}, which has {expected}"),
             (ConfigFault::Choice, Some(Value::Text(got))) => {
@@ -116,7 +120,7 @@ impl core::error::Error for ConfigError {}
 
 impl de::Error for ConfigError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { fault: ConfigFault::Fields, ..Self::wrong_type("", message.to_string(), None) }
+        Self::new(ConfigFault::Fields, "", message.to_string(), None)
     }
 
     fn invalid_type(_: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -128,13 +132,7 @@ impl de::Error for ConfigError {
     }
 
     fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
-        Self {
-            fault: ConfigFault::Choice,
-            parameter: String::new(),
-            within: String::new(),
-            expected: expected.join(", "),
-            got: Some(Value::Text(variant.to_owned())),
-        }
+        Self::unknown_choice("", &expected.join(", "), variant)
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {

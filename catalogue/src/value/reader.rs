@@ -16,21 +16,37 @@ pub(super) struct Reader<'de> {
 }
 
 impl<'de> Reader<'de> {
-    fn refuse<T>(self, expected: &str) -> Result<T, ConfigError> {
+    fn refused(self, expected: &str) -> ConfigError {
         let expected = if self.or_null { format!("{expected} or null") } else { expected.to_owned() };
-        Err(ConfigError::wrong_type(self.key, expected, Some(self.value)))
+        ConfigError::wrong_type(self.key, expected, Some(self.value))
     }
 
-    fn whole<T>(
-        self,
-        limit: f64,
-        words: &str,
-        visit: impl FnOnce(u64) -> Result<T, ConfigError>,
-    ) -> Result<T, ConfigError> {
+    /// Refuses an object with a key that is not among `fields`.
+    fn check_keys(self, fields: &[&str]) -> Result<(), ConfigError> {
+        let Value::Map(pairs) = self.value else { return Ok(()) };
+        match pairs.iter().find(|(key, _)| !fields.contains(&key.as_str())) {
+            Some((key, _)) => Err(ConfigError::unknown_key(key, self.key, fields)),
+            None => Ok(()),
+        }
+    }
+
+    /// The choice among `variants` that a text, or an object with one key, makes.
+    fn choice(self, variants: &[&str]) -> Result<Choice<'de>, ConfigError> {
+        match self.value {
+            Value::Text(name) => Ok(Choice { name, content: None, of: self }),
+            Value::Map(pairs) if pairs.len() == 1 => {
+                self.check_keys(variants)?;
+                Ok(Choice { name: &pairs[0].0, content: Some(&pairs[0].1), of: self })
+            }
+            _ => Err(self.refused(&variants.join(" | "))),
+        }
+    }
+
+    fn whole(self, limit: f64, words: &str) -> Result<u64, ConfigError> {
         match *self.value {
             // comparing with the truncated number rejects fractions; NaN and negative numbers fail the range
-            Value::Number(x) if (0.0..=limit).contains(&x) && x as u64 as f64 == x => visit(x as u64),
-            _ => self.refuse(words),
+            Value::Number(x) if (0.0..=limit).contains(&x) && x as u64 as f64 == x => Ok(x as u64),
+            _ => Err(self.refused(words)),
         }
     }
 }
@@ -41,7 +57,7 @@ const INDEX: (f64, &str) = (4_294_967_295.0, "a whole number from 0 to 2^32 - 1"
 macro_rules! whole_numbers {
     ($($method:ident $limit:ident,)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigError> {
-            self.whole($limit.0, $limit.1, |x| visitor.visit_u64(x))
+            visitor.visit_u64(self.whole($limit.0, $limit.1)?)
         }
     )*};
 }
@@ -65,7 +81,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigError> {
         match *self.value {
             Value::Number(x) => visitor.visit_f64(x),
-            _ => self.refuse("a number"),
+            _ => Err(self.refused("a number")),
         }
     }
 
@@ -83,7 +99,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigError> {
         match *self.value {
             Value::Bool(x) => visitor.visit_bool(x),
-            _ => self.refuse("true or false"),
+            _ => Err(self.refused("true or false")),
         }
     }
 
@@ -97,7 +113,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ConfigError> {
         match self.value {
             Value::List(list) => visitor.visit_seq(List { rest: list, key: self.key }),
-            _ => self.refuse("an array"),
+            _ => Err(self.refused("an array")),
         }
     }
 
@@ -107,7 +123,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                 let result = visitor.visit_map(Pairs { rest: pairs, current: None });
                 result.map_err(|error| error.at(self.key, self.value))
             }
-            _ => self.refuse("an object"),
+            _ => Err(self.refused("an object")),
         }
     }
 
@@ -117,11 +133,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ConfigError> {
-        if let Value::Map(pairs) = self.value {
-            if let Some((key, _)) = pairs.iter().find(|(key, _)| !fields.contains(&key.as_str())) {
-                return Err(ConfigError::unknown_key(key, self.key, fields));
-            }
-        }
+        self.check_keys(fields)?;
         self.deserialize_map(visitor)
     }
 
@@ -131,17 +143,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ConfigError> {
-        let access = match self.value {
-            Value::Text(name) => Choice { name, content: None, of: self },
-            Value::Map(pairs) if pairs.len() == 1 => {
-                let (name, content) = &pairs[0];
-                if !variants.contains(&name.as_str()) {
-                    return Err(ConfigError::unknown_key(name, self.key, variants));
-                }
-                Choice { name, content: Some(content), of: self }
-            }
-            _ => return self.refuse(&variants.join(" | ")),
-        };
+        let access = self.choice(variants)?;
         visitor.visit_enum(access).map_err(|error| error.at(self.key, self.value))
     }
 

@@ -16,7 +16,7 @@ use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 use tokenwise::{Batch, Groups, Result as Checked};
 use tokenwise_catalogue::{
-    find, Array, Call, Column, Columns, ConfigError, ConfigFault, Element, Entry, Kind, Number, Over, Refusal, Value,
+    find, Array, Call, Column, Columns, ConfigFault, Element, Entry, Kind, Number, Over, Refusal, Value,
 };
 
 use crate::{
@@ -178,8 +178,10 @@ impl Row<'_> {
                     Ok(()) => break Ok(call.numbers),
                     Err(Refusal::Core(error)) => break Err(error),
                     // the usual settings are tried on every config
-                    Err(Refusal::Config(ConfigError { fault: ConfigFault::Key, parameter, .. }))
-                        if settings.get("@usual").is_some() && config.take(&parameter).is_some() => {}
+                    Err(Refusal::Config(error))
+                        if error.fault == ConfigFault::Key
+                            && settings.get("@usual").is_some()
+                            && config.take(&error.parameter).is_some() => {}
                     Err(refusal) => return Err(format!("{refusal}")),
                 }
             };

@@ -55,6 +55,6 @@ impl Call {
             GpuError::Refused(refusal) => refused(refusal, f32::ARRAY),
             other => other.into(),
         })?;
-        Ok((self.write(&numbers, &outputs)?, Some(report)))
+        Ok((self.write(&numbers, outputs)?, Some(report)))
     }
 }

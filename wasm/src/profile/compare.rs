@@ -5,6 +5,7 @@ use tokenwise::{
     profile::{self, CompareScratch, Difference, ProfileInput, QuantityShape},
     Profile,
 };
+use tokenwise_catalogue::Compound;
 use wasm_bindgen::prelude::{wasm_bindgen, JsValue};
 
 use super::read_profile;
@@ -28,7 +29,7 @@ pub fn compare_f64(batch: &Batch, groups: &JsValue, input: &JsValue, profiles: &
     compare::<f64>(batch, groups, input, profiles, config)
 }
 
-fn compare<R: Precision>(
+fn compare<R: Precision + Compound>(
     batch: &Batch,
     groups: &JsValue,
     input: &JsValue,
@@ -63,14 +64,14 @@ fn compare<R: Precision>(
         keep: &mut zeros(sizes.keep)?,
     };
     let (found, mut written) = (Array::new(), Ok(()));
-    profile::compare(
+    R::compare(
         &batch,
         &groups,
         input,
         sides.map(Profile::conventions),
         &config,
         scratch,
-        |difference| match write(difference) {
+        &mut |difference| match write(difference) {
             Ok(record) => {
                 found.push(&record.into());
             }

@@ -16,7 +16,10 @@ use crate::{
 };
 
 const TARGET: &str = "wasm32-unknown-unknown";
-const SIMD128: &str = "-C target-feature=+simd128";
+/// Inlining and full unrolling with lower limits than those of `opt-level = 3` (250 and 300). Loops are vectorised as
+/// before; `opt-level = "s"` would leave them scalar.
+const PLAIN: &str = "-C llvm-args=-inline-threshold=50 -C llvm-args=-unroll-threshold=75";
+const SIMD128: &str = "-C target-feature=+simd128 -C llvm-args=-inline-threshold=50 -C llvm-args=-unroll-threshold=75";
 
 /// Build the WebAssembly package
 ///
@@ -54,6 +57,16 @@ pub(crate) enum Simd {
     Simd128,
 }
 
+impl Simd {
+    /// The compiler flags of a module; the bits are checked with the same.
+    pub(crate) const fn flags(self) -> &'static str {
+        match self {
+            Self::Plain => PLAIN,
+            Self::Simd128 => SIMD128,
+        }
+    }
+}
+
 pub(crate) fn wasm(workspace: &Workspace, _: &Options) -> Result<()> {
     let folder = workspace.target.join("wasm");
     for (simd, part, name) in [
@@ -82,15 +95,15 @@ fn compile(workspace: &Workspace, simd: Simd, part: Part) -> Result<PathBuf> {
         bail!("there is no package tokenwise-wasm (wasm/Cargo.toml)");
     }
     Need::Target(TARGET).ensure(workspace)?;
-    let (flags, folder) = match (simd, part) {
-        (Simd::Plain, Part::Full) => ("", "wasm"),
-        (Simd::Plain, Part::Chain) => ("", "wasm-chain"),
-        (Simd::Simd128, Part::Full) => (SIMD128, "wasm-simd128"),
-        (Simd::Simd128, Part::Chain) => (SIMD128, "wasm-chain-simd128"),
-        (_, Part::Gpu) => (SIMD128, "wasm-gpu"),
+    let folder = match (simd, part) {
+        (Simd::Plain, Part::Full) => "wasm",
+        (Simd::Plain, Part::Chain) => "wasm-chain",
+        (Simd::Simd128, Part::Full) => "wasm-simd128",
+        (Simd::Simd128, Part::Chain) => "wasm-chain-simd128",
+        (_, Part::Gpu) => "wasm-gpu",
     };
     eprintln!("tokenwise-wasm, {folder} …");
-    let mut cargo = workspace.cargo_with_flags(&format!("{flags} {}", short_paths()?), folder);
+    let mut cargo = workspace.cargo_with_flags(&format!("{} {}", simd.flags(), short_paths()?), folder);
     cargo.args(["build", "--quiet", "--package", "tokenwise-wasm", "--lib", "--profile", "wasm", "--target", TARGET]);
     match part {
         Part::Full => {}
