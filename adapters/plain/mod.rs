@@ -1,8 +1,8 @@
-//! Every loss as a plain formula over tensors, for the tests of the adapters: the framework differentiates it by its own
-//! autodiff, and the result is compared with the closed-form gradient of tokenwise.
+//! Every loss as a plain formula over tensors, for the tests of the adapters: the framework differentiates it by its
+//! own autodiff, and the result is compared with the closed-form gradient of tokenwise.
 //!
-//! The formulas are written once, over a trait that each adapter's tests implement for their framework's tensor. Numbers
-//! are multiples of 1/128, so that differences of inputs are exact in f32, and none is at a clip bound.
+//! The formulas are written once, over a trait that each adapter's tests implement for their framework's tensor.
+//! Numbers are multiples of 1/128, so that differences of inputs are exact in f32, and none is at a clip bound.
 
 mod cases;
 mod distill;

@@ -59,8 +59,8 @@ impl Results {
 /// Computes a formula by its name; the results have no gradient.
 ///
 /// Inputs, outputs and numbers have the names of the core's structs. The config is a config of the core,
-/// `serde_json::json!`, or `&()` for the default. Outputs are on the device of the first tensor, in the shape of an input
-/// of the same kind.
+/// `serde_json::json!`, or `&()` for the default. Outputs are on the device of the first tensor, in the shape of an
+/// input of the same kind.
 ///
 /// # Errors
 ///

@@ -14,15 +14,15 @@
 //!
 //! # Copies
 //!
-//! A contiguous CPU tensor is read where it is. Any other layout is copied once, a tensor on another device is copied to
-//! the host. Results on the CPU become tensors without a copy. bf16 and f16 log-probabilities, values and rewards are
-//! computed in f32, and gradients are converted back; bf16 and f16 logits are read as they are.
+//! A contiguous CPU tensor is read where it is. Any other layout is copied once, a tensor on another device is copied
+//! to the host. Results on the CPU become tensors without a copy. bf16 and f16 log-probabilities, values and rewards
+//! are computed in f32, and gradients are converted back; bf16 and f16 logits are read as they are.
 //!
 //! # Other devices
 //!
-//! The gradient of a loss with respect to log-probabilities or values is small: it is computed on the host and joined to
-//! the tensor by the [`surrogate()`], whose value is the loss. Logits stay on their device: [`log_probs_and_entropy`] then
-//! uses candle's own operations.
+//! The gradient of a loss with respect to log-probabilities or values is small: it is computed on the host and joined
+//! to the tensor by the [`surrogate()`], whose value is the loss. Logits stay on their device:
+//! [`log_probs_and_entropy`] then uses candle's own operations.
 #![forbid(unsafe_code)]
 
 mod call;

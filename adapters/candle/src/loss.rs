@@ -51,9 +51,9 @@ impl Loss {
 
 /// Computes a loss by its name, with its closed-form gradient.
 ///
-/// The gradient reaches the inputs for which the formula has one: log-probabilities, the critic's predictions, entropies
-/// or logits. Everything else is a constant. Dropped slots are never read and get gradient 0. On the CPU this is an
-/// operation of its own; on other devices it is the [`surrogate`], with the same value and gradient.
+/// The gradient reaches the inputs for which the formula has one: log-probabilities, the critic's predictions,
+/// entropies or logits. Everything else is a constant. Dropped slots are never read and get gradient 0. On the CPU this
+/// is an operation of its own; on other devices it is the [`surrogate`], with the same value and gradient.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
 //! The formulas that most trainers use, with inputs and configs as structs instead of names.
 //!
 //! Each is [`loss()`](crate::loss()) or [`call`](crate::call()) with the names filled in. Aggregation by prompt
-//! (`AggregateMode::PromptMean`) needs groups and counts, which are given by name: use [`loss()`](crate::loss()) for it.
+//! (`AggregateMode::PromptMean`) needs groups and counts, which are given by name: use [`loss()`](crate::loss()) for
+//! it.
 
 use candle_core::Tensor;
 use tokenwise::{

@@ -223,7 +223,11 @@ macro_rules! structs {
         impl ser::$of for Keys {
             type Ok = Value;
             type Error = ConfigError;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), ConfigError> {
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), ConfigError> {
                 self.push(key, value)
             }
             fn end(self) -> Result<Value, ConfigError> {
