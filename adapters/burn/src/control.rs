@@ -83,7 +83,7 @@ fn step<R: Real + Element, const D: usize>(
     input: DualGameInput<'_, D>,
 ) -> Result<DualGameReport> {
     let numbers = |name, tensor: &Tensor<D>| {
-        let len = tensor.dims().iter().fold(1, |len, dim| len * dim);
+        let len = tensor.shape().num_elements();
         read::<R>(name, &tensor.clone().reshape([len]))
     };
     let old = numbers("old_log_probs", input.old_log_probs)?;

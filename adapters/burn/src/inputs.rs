@@ -57,9 +57,8 @@ macro_rules! tensors {
     ($($kind:ty => $variant:ident,)*) => {$(
         impl<const D: usize> From<&Tensor<D, $kind>> for Input<'_> {
             fn from(tensor: &Tensor<D, $kind>) -> Self {
-                let dims = tensor.dims();
-                let len = dims.iter().fold(1, |len, dim| len * dim);
-                Self::$variant(tensor.clone().reshape([len]), dims.to_vec())
+                let len = tensor.shape().num_elements();
+                Self::$variant(tensor.clone().reshape([len]), tensor.dims().to_vec())
             }
         }
     )*};

@@ -62,7 +62,7 @@ pub fn log_probs_and_entropy<const L: usize, const D: usize>(
         return Err(tokenwise::Error::Config { what: "temperature", must_be, got: temperature }.into());
     }
     let (dims, device) = (input.tokens.dims(), input.logits.device());
-    let entries = input.logits.dims().iter().fold(1, |len, dim| len * dim);
+    let entries = input.logits.shape().num_elements();
     let Some(&vocab) = input.logits.dims().last() else {
         let (what, expected) = ("logits".to_owned(), "a dimension for the vocabulary".to_owned());
         return Err(Error::Shape { what, expected, got: Vec::new() });
