@@ -163,7 +163,7 @@ fn cortex_m(workspace: &Workspace, arguments: &str) -> Command {
     command
 }
 
-/// `adapters/burn` is outside the workspace, because burn needs a newer compiler than the rest.
+/// `adapters/burn` is outside the workspace: burn is large, and its backends would fill the lock file.
 fn in_burn(workspace: &Workspace, arguments: &str) -> Command {
     let mut command = cargo(workspace, arguments);
     command.current_dir(workspace.root.join("adapters/burn"));
