@@ -160,6 +160,8 @@ pub struct Call<'a, R> {
     pub outputs: &'a mut Columns<R>,
     /// The returned numbers, by name.
     pub numbers: Vec<(Cow<'static, str>, f64)>,
+    /// Inputs that are borrowed instead; see [`Self::with_slices`].
+    slices: &'a [(&'static str, &'a [R])],
 }
 
 /// Why a call by name was rejected.
@@ -243,6 +245,24 @@ impl Entry {
     /// Runs the formula. If the call is rejected, nothing was written.
     pub fn call<R: Number>(&self, call: &mut Call<'_, R>) -> Result<(), Refusal> {
         R::function(self)(call)
+    }
+
+    /// The gradients that a loss writes: each output with the input it belongs to. Empty if the formula is not a loss.
+    ///
+    /// `grad` belongs to the first input and `grad_x` to input `x`; the weights of `aggregate` are its gradient.
+    pub fn gradients(&self) -> impl Iterator<Item = (&'static Column, &'static Column)> {
+        let (entry, loss) = (*self, self.stage == "loss" && self.numbers.contains(&"loss"));
+        self.outputs.iter().filter(move |_| loss).filter_map(move |output| {
+            let input = match output.name {
+                "grad" => entry.inputs.first(),
+                "weights" if entry.name == "aggregate" => entry.inputs.first(),
+                name => {
+                    let of = name.strip_prefix("grad_")?;
+                    entry.inputs.iter().find(|input| input.name == of)
+                }
+            };
+            Some((input?, output))
+        })
     }
 
     /// Outputs of the right lengths for the given batch, groups and inputs, all zero.
@@ -330,12 +350,22 @@ impl<'a, R: Number> Call<'a, R> {
 
     /// A required input of numbers.
     pub fn real(&self, name: &'static str) -> Result<&'a [R], Refusal> {
-        self.inputs.real(name)
+        match self.slice(name) {
+            Some(slice) => Ok(slice),
+            None => self.inputs.real(name),
+        }
     }
 
     /// An input of numbers that a call may omit.
     pub fn optional(&self, name: &'static str) -> Result<Option<&'a [R]>, Refusal> {
-        self.inputs.optional_real(name)
+        match self.slice(name) {
+            Some(slice) => Ok(Some(slice)),
+            None => self.inputs.optional_real(name),
+        }
+    }
+
+    fn slice(&self, name: &str) -> Option<&'a [R]> {
+        self.slices.iter().find(|(known, _)| *known == name).map(|(_, slice)| *slice)
     }
 
     /// Adds numbers to the results, by name.
@@ -364,7 +394,14 @@ impl<'a, R: Number> Call<'a, R> {
         config: &'a Value,
         outputs: &'a mut Columns<R>,
     ) -> Self {
-        Self { batch, groups, inputs, config, outputs, numbers: Vec::new() }
+        Self { batch, groups, inputs, config, outputs, numbers: Vec::new(), slices: &[] }
+    }
+
+    /// The same call with inputs of numbers that are read where they are, without a copy; they come before columns of
+    /// the same name. Sizes, and columns that determine the length of an output, belong in `inputs`.
+    #[must_use]
+    pub fn with_slices(self, slices: &'a [(&'static str, &'a [R])]) -> Self {
+        Self { slices, ..self }
     }
 }
 

@@ -31,6 +31,7 @@ extern crate alloc;
 mod columns;
 #[cfg(feature = "full")]
 mod compound;
+mod domain;
 mod entry;
 mod value;
 
@@ -53,6 +54,7 @@ mod weight;
 pub use columns::{Array, Columns, Element};
 #[cfg(feature = "full")]
 pub use compound::Compound;
+pub use domain::Domain;
 pub use entry::{Aggregates, Call, Column, Config, Entry, Kind, Number, Over, Refusal};
 pub use value::{ConfigError, ConfigFault, ConfigReason, Value};
 
@@ -103,6 +105,33 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "full")]
+    #[test]
+    fn every_loss_has_a_gradient_for_its_first_input() {
+        for entry in entries() {
+            let gradients: alloc::vec::Vec<_> = entry.gradients().collect();
+            let loss = entry.stage == "loss" && entry.numbers.contains(&"loss");
+            assert_eq!(gradients.first().is_some_and(|(input, _)| input.name == entry.inputs[0].name), loss);
+            assert!(gradients.iter().all(|(input, output)| input.kind == output.kind), "{}", entry.name);
+        }
+        let mixed: alloc::vec::Vec<_> = find("mixed_kl_topk").unwrap().gradients().collect();
+        assert_eq!(
+            mixed.iter().map(|(input, _)| input.name).collect::<alloc::vec::Vec<_>>(),
+            ["log_probs", "entropies"]
+        );
+    }
+
+    #[test]
+    fn slices_come_before_columns() {
+        let inputs = Columns::<f64>::new().with("values", Array::Real(alloc::vec![0.0, 0.0]));
+        let (slices, config) = ([("values", &[1.0, 2.0][..])], Value::EMPTY);
+        let batch = tokenwise::Batch::new(tokenwise::Layout::padded(1, 2).unwrap(), tokenwise::Mask::new(&[true; 2]));
+        let mut outputs = Columns::new();
+        let mut call = Call::new(batch.ok(), None, &inputs, &config, &mut outputs).with_slices(&slices);
+        find("mean").unwrap().call(&mut call).unwrap();
+        assert_eq!(call.numbers, [("mean".into(), 1.5)]);
+    }
 
     #[test]
     fn the_chain_is_what_there_is_without_feature_full() {

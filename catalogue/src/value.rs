@@ -6,17 +6,19 @@
 
 mod error;
 mod reader;
+mod writer;
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use core::fmt;
 
 use serde::{
     de::{Deserializer, MapAccess, SeqAccess, Visitor},
-    Deserialize,
+    Deserialize, Serialize,
 };
 
 pub use error::{ConfigError, ConfigFault, ConfigReason};
 use reader::Reader;
+use writer::Writer;
 
 /// A config, or a part of one.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +47,26 @@ impl Value {
     pub fn read<'de, T: Deserialize<'de>>(&'de self, what: &'de str) -> Result<T, ConfigError> {
         let reader = Reader { value: self, key: what, or_null: false };
         T::deserialize(reader).map_err(|error| error.at(what, self))
+    }
+
+    /// The text form of a config of the core, of `serde_json::json!`, or of anything else that is an object; `()` and
+    /// `None` set no key. An infinite number stays infinite, unlike in JSON.
+    ///
+    /// ```
+    /// use tokenwise::loss::PpoConfig;
+    /// use tokenwise_catalogue::Value;
+    ///
+    /// let config = PpoConfig { clip_high: f64::INFINITY, ..Default::default() };
+    /// let value = Value::of(&config)?;
+    /// assert_eq!(value.get("clip_high"), Some(&Value::Number(f64::INFINITY)));
+    /// assert_eq!(value.read::<PpoConfig<'_>>("config")?, config);
+    /// # Ok::<(), tokenwise_catalogue::ConfigError>(())
+    /// ```
+    pub fn of(config: &(impl Serialize + ?Sized)) -> Result<Self, ConfigError> {
+        match config.serialize(Writer)? {
+            Self::Null => Ok(Self::EMPTY),
+            value => Ok(value),
+        }
     }
 
     /// The value of a key.

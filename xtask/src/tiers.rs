@@ -44,7 +44,7 @@ pub(crate) struct Tier {
 
 /// All tiers, in the order they are started: the browser's early, because they take long and leave a core to the
 /// others.
-pub(crate) const TIERS: [Tier; 13] = [
+pub(crate) const TIERS: [Tier; 14] = [
     Tier { name: "fmt", about: "formatting", folder: "", needs: &[Need::Component("rustfmt", "fmt")], steps: fmt },
     Tier {
         name: "browser",
@@ -67,6 +67,13 @@ pub(crate) const TIERS: [Tier; 13] = [
         folder: "debug",
         needs: &[],
         steps: tests,
+    },
+    Tier {
+        name: "burn",
+        about: "the adapter for burn, which is outside the workspace: lints and tests",
+        folder: "burn",
+        needs: &[Need::Component("clippy", "clippy")],
+        steps: burn,
     },
     Tier {
         name: "gpu",
@@ -156,14 +163,30 @@ fn cortex_m(workspace: &Workspace, arguments: &str) -> Command {
     command
 }
 
+/// `adapters/burn` is outside the workspace: burn is large, and its backends would fill the lock file.
+fn in_burn(workspace: &Workspace, arguments: &str) -> Command {
+    let mut command = cargo(workspace, arguments);
+    command.current_dir(workspace.root.join("adapters/burn"));
+    command.env("CARGO_TARGET_DIR", workspace.target.join("xtask/burn"));
+    command
+}
+
+fn burn(workspace: &Workspace) -> Result<Vec<Command>> {
+    Ok(vec![in_burn(workspace, "test --locked"), in_burn(workspace, "clippy --locked --all-targets -- -D warnings")])
+}
+
 /// Another command of this program.
 pub(crate) fn xtask(workspace: &Workspace, arguments: &str) -> Result<Command> {
     Ok(words(workspace.command(env::current_exe().context("the path of xtask itself is unknown")?), arguments))
 }
 
 fn fmt(workspace: &Workspace) -> Result<Vec<Command>> {
-    let fuzz = cargo(workspace, "fmt --check --manifest-path fuzz/Cargo.toml");
-    Ok(vec![cargo(workspace, "fmt --all --check"), cortex_m(workspace, "fmt --check"), fuzz])
+    Ok(vec![
+        cargo(workspace, "fmt --all --check"),
+        cortex_m(workspace, "fmt --check"),
+        cargo(workspace, "fmt --check --manifest-path fuzz/Cargo.toml"),
+        in_burn(workspace, "fmt --check"),
+    ])
 }
 
 fn clippy(workspace: &Workspace) -> Result<Vec<Command>> {

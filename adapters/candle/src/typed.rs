@@ -1,0 +1,191 @@
+//! The formulas that most trainers use, with inputs and configs as structs instead of names.
+//!
+//! Each is [`loss()`](crate::loss()) or [`call`](crate::call()) with the names filled in. Aggregation by prompt
+//! (`AggregateMode::PromptMean`) needs groups and counts, which are given by name: use [`loss()`](crate::loss()) for
+//! it.
+
+use candle_core::Tensor;
+use tokenwise::{
+    advantage::{GaeConfig, GroupConfig, WhitenConfig},
+    loss::{
+        CispoConfig, DppoConfig, DroConfig, EntropyBonusConfig, GmpoConfig, GspoConfig, KlCovConfig, KlLossConfig,
+        LuspoConfig, PpoConfig, ReinforceConfig, SapoConfig, SurrogateConfig, TisLossConfig, ValueConfig, VespoConfig,
+    },
+    Batch, Groups,
+};
+
+use crate::{call, Inputs, Loss, Result, Results};
+
+/// What a policy loss reads. All tensors have one entry per token slot.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyInput<'a> {
+    /// Log-probabilities under the policy being trained; the gradient goes here.
+    pub log_probs: &'a Tensor,
+    /// Log-probabilities under the policy that sampled.
+    pub old_log_probs: &'a Tensor,
+    /// Advantages.
+    pub advantages: &'a Tensor,
+    /// Rollout weights.
+    pub weights: Option<&'a Tensor>,
+}
+
+impl<'a> PolicyInput<'a> {
+    /// Without rollout weights.
+    pub const fn new(log_probs: &'a Tensor, old_log_probs: &'a Tensor, advantages: &'a Tensor) -> Self {
+        Self { log_probs, old_log_probs, advantages, weights: None }
+    }
+
+    /// By name, for losses that need further inputs.
+    pub fn named(self) -> Inputs<'a> {
+        Inputs::new()
+            .with("log_probs", self.log_probs)
+            .with("old_log_probs", self.old_log_probs)
+            .with("advantages", self.advantages)
+            .with_some("weights", self.weights)
+    }
+}
+
+macro_rules! policy_losses {
+    ($($name:ident $config:ty;)*) => {$(
+        #[doc = concat!(
+            "[`tokenwise::loss::", stringify!($name), "`] as a scalar, with its gradient to the log-probabilities."
+        )]
+        ///
+        /// # Errors
+        ///
+        /// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+        pub fn $name(batch: &Batch<'_>, input: PolicyInput<'_>, config: &$config) -> Result<Loss> {
+            crate::loss(stringify!($name), batch, &input.named(), config)
+        }
+    )*};
+}
+policy_losses! {
+    surrogate SurrogateConfig<'_>;
+    ppo_clip PpoConfig<'_>;
+    reinforce ReinforceConfig<'_>;
+    cispo CispoConfig<'_>;
+    tis_loss TisLossConfig<'_>;
+    kl_cov KlCovConfig<'_>;
+    dppo_tv DppoConfig<'_>;
+    dppo_kl DppoConfig<'_>;
+    dro DroConfig<'_>;
+    gspo GspoConfig<'_>;
+    sapo SapoConfig<'_>;
+    gmpo GmpoConfig;
+    luspo LuspoConfig;
+    vespo VespoConfig<'_>;
+}
+
+/// What [`value_loss`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueInput<'a> {
+    /// The critic's predictions; the gradient goes here.
+    pub predictions: &'a Tensor,
+    /// Its predictions when the batch was sampled.
+    pub values: &'a Tensor,
+    /// The targets.
+    pub returns: &'a Tensor,
+}
+
+/// [`tokenwise::loss::value_loss`] as a scalar, with its gradient to the predictions.
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn value_loss(batch: &Batch<'_>, input: ValueInput<'_>, config: &ValueConfig<'_>) -> Result<Loss> {
+    let ValueInput { predictions, values, returns } = input;
+    let inputs = Inputs::new().with("predictions", predictions).with("values", values).with("returns", returns);
+    crate::loss("value_loss", batch, &inputs, config)
+}
+
+/// What [`kl_loss`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct KlInput<'a> {
+    /// Log-probabilities under the policy being trained; the gradient goes here.
+    pub log_probs: &'a Tensor,
+    /// Log-probabilities under the reference.
+    pub ref_log_probs: &'a Tensor,
+}
+
+/// [`tokenwise::loss::kl_loss`] as a scalar, with its gradient to the log-probabilities.
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn kl_loss(batch: &Batch<'_>, input: KlInput<'_>, config: &KlLossConfig<'_>) -> Result<Loss> {
+    let inputs = Inputs::new().with("log_probs", input.log_probs).with("ref_log_probs", input.ref_log_probs);
+    crate::loss("kl_loss", batch, &inputs, config)
+}
+
+/// [`tokenwise::loss::entropy_bonus`] as a scalar, with its gradient to the entropies.
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn entropy_bonus(batch: &Batch<'_>, entropy: &Tensor, config: &EntropyBonusConfig<'_>) -> Result<Loss> {
+    crate::loss("entropy_bonus", batch, &Inputs::new().with("entropy", entropy), config)
+}
+
+/// What [`gae`] reads.
+#[derive(Clone, Copy, Debug)]
+pub struct GaeInput<'a> {
+    /// Rewards, per token.
+    pub rewards: &'a Tensor,
+    /// The critic's values, per token.
+    pub values: &'a Tensor,
+    /// The value of the state after each sequence; 0 if it ended.
+    pub bootstrap: &'a Tensor,
+}
+
+/// What [`gae`] returns.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Gae {
+    /// Advantages, per token.
+    pub advantages: Tensor,
+    /// Returns, per token: the critic's targets.
+    pub returns: Tensor,
+}
+
+/// [`tokenwise::advantage::gae`].
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn gae(batch: &Batch<'_>, input: GaeInput<'_>, config: &GaeConfig) -> Result<Gae> {
+    let GaeInput { rewards, values, bootstrap } = input;
+    let inputs = Inputs::new().with("rewards", rewards).with("values", values).with("bootstrap", bootstrap);
+    let results = call("gae", batch, &inputs, config)?;
+    Ok(Gae { advantages: results.tensor("advantages")?.clone(), returns: results.tensor("returns")?.clone() })
+}
+
+/// [`tokenwise::advantage::group_relative`]: the scores of a prompt's responses against each other, as in GRPO.
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn group_relative(groups: &Groups<'_>, scores: &Tensor, config: &GroupConfig) -> Result<Tensor> {
+    out(call("group_relative", groups, &Inputs::new().with("scores", scores), config))
+}
+
+/// [`tokenwise::advantage::broadcast`]: a number per sequence to each of its kept tokens, as a flat tensor.
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn broadcast(batch: &Batch<'_>, values: &Tensor) -> Result<Tensor> {
+    out(call("broadcast", batch, &Inputs::new().with("values", values), &()))
+}
+
+/// [`tokenwise::advantage::whiten`].
+///
+/// # Errors
+///
+/// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
+pub fn whiten(batch: &Batch<'_>, values: &Tensor, config: &WhitenConfig) -> Result<Tensor> {
+    out(call("whiten", batch, &Inputs::new().with("values", values), config))
+}
+
+fn out(results: Result<Results>) -> Result<Tensor> {
+    Ok(results?.tensor("out")?.clone())
+}

@@ -1,0 +1,18 @@
+//! The adapter against candle's own autodiff, and what it promises about layouts, masks and errors.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "tests: a failure is a panic, and the plain formulas use plain functions"
+)]
+
+mod embedding;
+mod errors;
+mod gradients;
+mod layouts;
+#[path = "../../../plain/mod.rs"]
+mod plain;
+mod policy;
+mod stages;
+mod tape;
