@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::real::Real;
+
 /// Why a call was refused. Nothing was written to the outputs.
 ///
 /// Each variant names the parameter as the signature does, the place, and both numbers.
@@ -212,19 +214,28 @@ pub(crate) fn check_unit(what: &'static str, got: f64) -> Result<()> {
     check_config(what, "in [0, 1]", got, (0.0..=1.0).contains(&got))
 }
 
-/// Refuses negative and not-finite numbers.
-pub(crate) fn check_not_negative(what: &'static str, got: f64) -> Result<()> {
-    check_config(what, "finite and not negative", got, got.is_finite() && got >= 0.0)
+/// Refuses finite config numbers that are infinite in the type they are rounded to.
+pub(crate) fn check_range<R: Real>(what: &'static str, got: f64) -> Result<()> {
+    check_config(what, R::FINITE, got, R::narrow(got).is_finite() || !got.is_finite())
 }
 
-/// Refuses everything but positive finite numbers.
-pub(crate) fn check_positive(what: &'static str, got: f64) -> Result<()> {
-    check_config(what, "finite and positive", got, got.is_finite() && got > 0.0)
+/// Refuses negative and not-finite numbers.
+pub(crate) fn check_not_negative<R: Real>(what: &'static str, got: f64) -> Result<()> {
+    check_config(what, "finite and not negative", got, got.is_finite() && got >= 0.0)?;
+    check_range::<R>(what, got)
+}
+
+/// Refuses everything but positive finite numbers, and those too small for their reciprocal to be finite.
+pub(crate) fn check_positive<R: Real>(what: &'static str, got: f64) -> Result<()> {
+    check_config(what, "finite and positive", got, got.is_finite() && got > 0.0)?;
+    check_config(what, R::POSITIVE, got, R::narrow(got) >= R::NORMAL)?;
+    check_range::<R>(what, got)
 }
 
 /// Refuses not-finite numbers.
-pub(crate) fn check_finite(what: &'static str, got: f64) -> Result<()> {
-    check_config(what, "finite", got, got.is_finite())
+pub(crate) fn check_finite<R: Real>(what: &'static str, got: f64) -> Result<()> {
+    check_config(what, "finite", got, got.is_finite())?;
+    check_range::<R>(what, got)
 }
 
 /// `a · b`, or the overflow as an error.

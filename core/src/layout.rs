@@ -174,15 +174,27 @@ impl<'a> Batch<'a> {
 
     /// Number of sequences with at least one kept token.
     pub fn kept_sequences(&self) -> usize {
-        self.rows().filter(|row| row.last_kept().is_some()).count()
+        self.token_rows().filter(|row| row.last_kept().is_some()).count()
     }
 
-    /// The sequences in order.
+    /// The sequences in order, for what is computed from tokens alone: none at all if the batch has no slots. A padded
+    /// batch may have 2³⁰ sequences of no slots, and going through them would take a minute.
+    #[inline]
+    pub(crate) fn token_rows<'b>(&'b self) -> impl Iterator<Item = Row<'a>> + 'b {
+        self.first_rows(if self.tokens() == 0 { 0 } else { self.sequences() })
+    }
+
+    /// All sequences in order, for what has a number per sequence.
     #[inline]
     pub(crate) fn rows<'b>(&'b self) -> impl Iterator<Item = Row<'a>> + 'b {
+        self.first_rows(self.sequences())
+    }
+
+    #[inline]
+    fn first_rows<'b>(&'b self, sequences: usize) -> impl Iterator<Item = Row<'a>> + 'b {
         // a copy, so that LLVM can see that no store in the loop changes it
         let batch = *self;
-        (0..self.sequences()).map(move |sequence| batch.row(sequence))
+        (0..sequences).map(move |sequence| batch.row(sequence))
     }
 
     /// One sequence.
@@ -279,10 +291,19 @@ pub fn shift<T: Copy>(
     }
     check_len("raw", raw, checked_size("raw tokens × width", raw_layout.tokens(), width)?)?;
     check_len("out", out, checked_size("tokens × width", responses.tokens(), width)?)?;
+    if responses.tokens() == 0 {
+        return Ok(());
+    }
     for sequence in 0..responses.sequences() {
         let ((_, len), (_, raw_len)) = (responses.row(sequence), raw_layout.row(sequence));
-        if len > 0 && raw_len < len + 1 {
-            return Err(Error::Sequence { what: "raw_layout", index: sequence, at_least: len + 1, got: raw_len });
+        if len > 0 && raw_len <= len {
+            // a width of 0 allows sequences as long as a machine word can say
+            return Err(Error::Sequence {
+                what: "raw_layout",
+                index: sequence,
+                at_least: len.saturating_add(1),
+                got: raw_len,
+            });
         }
     }
     for sequence in 0..responses.sequences() {

@@ -4,7 +4,7 @@ use crate::{layout::Batch, real::Real};
 
 /// Maps a number to bits that compare as integers like the numbers do.
 #[inline(always)]
-fn ordered(x: f64) -> u64 {
+pub(crate) fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
     if bits >> 63 == 1 {
         !bits
@@ -13,7 +13,7 @@ fn ordered(x: f64) -> u64 {
     }
 }
 
-fn number(ordered: u64) -> f64 {
+pub(crate) fn number(ordered: u64) -> f64 {
     f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }
 

@@ -8,6 +8,8 @@ use core::ops::Range;
 
 use crate::{layout::Batch, real::Real};
 
+#[cfg(feature = "rayon")]
+mod lend;
 #[cfg(test)]
 #[cfg(feature = "rayon")]
 mod tests;
@@ -62,90 +64,85 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
 ) {
     #[cfg(feature = "rayon")]
     if let Some(parts) = threads::worth_splitting(batch, work) {
-        let mut reports = vec![P::default(); batch.sequences()];
-        let all = threads::Slices { sequences: 0..batch.sequences(), outputs, reports: &mut reports };
-        threads::Task { batch, work, run: &run, least: batch.tokens().div_ceil(parts) }.share(all, parts);
-        return reports.into_iter().for_each(combine);
+        return threads::Task { batch, work, run: &run, parts }.in_order(outputs, &mut combine);
     }
     let _ = work;
     run(&Part { batch: *batch, sequences: 0..batch.sequences(), tokens: 0..batch.tokens() }, outputs, &mut combine);
 }
 
 #[cfg(feature = "rayon")]
-mod threads {
-    use core::{
-        array, hint,
-        mem::take,
-        ops::Range,
-        sync::atomic::{AtomicUsize, Ordering::Relaxed},
-        time::Duration,
-    };
-    use std::{
-        sync::{Mutex, PoisonError},
-        time::Instant,
-    };
+pub(crate) mod threads {
+    use core::{array, mem::take, ops::Range};
+    use std::sync::{Mutex, PoisonError};
 
-    use super::{Batch, Part, Real, Work};
+    use super::{lend::lend, Batch, Part, Real, Work};
 
     /// Numbers a thread should have to read: with fewer, waking it costs more than it saves.
     const PART: usize = 1 << 16;
     /// Upper limit of the parts per thread. More than one, so that a thread that wakes late takes fewer.
     const PARTS_PER_THREAD: usize = 8;
-    /// How long the caller polls for its last parts before it blocks. Blocking and being woken takes about as long.
-    const POLL: Duration = Duration::from_micros(100);
+    /// Upper limit of the memory for reports that wait for their turn, in bytes.
+    pub(crate) const REPORTS: usize = 1 << 22;
 
     /// The number of parts, or `None` if splitting does not pay.
     pub(super) fn worth_splitting(batch: &Batch<'_>, work: Work) -> Option<usize> {
-        let threads = rayon::current_num_threads();
-        let most = (threads * PARTS_PER_THREAD).min(batch.sequences());
-        let parts = (batch.tokens().saturating_mul(work.per_token) / PART).min(most);
-        (threads > 1 && parts > 1).then_some(parts)
+        let most = (batch.tokens().saturating_mul(work.per_token) / PART).min(batch.sequences());
+        // asked last: outside a pool the question starts the global one
+        let parts = if most > 1 { most.min(rayon::current_num_threads() * PARTS_PER_THREAD) } else { 1 };
+        (parts > 1 && rayon::current_num_threads() > 1).then_some(parts)
     }
 
     /// Consecutive sequences with their slices of the outputs and of the reports.
-    pub(super) struct Slices<'o, R, P, const OUTS: usize> {
-        pub(super) sequences: Range<usize>,
-        pub(super) outputs: [&'o mut [R]; OUTS],
-        pub(super) reports: &'o mut [P],
+    struct Slices<'o, R, P, const OUTS: usize> {
+        sequences: Range<usize>,
+        outputs: [&'o mut [R]; OUTS],
+        reports: &'o mut [P],
     }
 
     pub(super) struct Task<'t, 'a, F> {
         pub(super) batch: &'t Batch<'a>,
         pub(super) work: Work,
         pub(super) run: &'t F,
-        /// Minimum tokens per part.
-        pub(super) least: usize,
+        /// Upper limit of the number of parts.
+        pub(super) parts: usize,
     }
 
     impl<'a, F> Task<'_, 'a, F> {
-        /// Runs all parts, at most `parts` of them, on the current pool. The caller starts at once, while other threads
-        /// are being woken; each thread claims the next part until none is left.
-        pub(super) fn share<R: Real, P: Send, const OUTS: usize>(&self, all: Slices<'_, R, P, OUTS>, parts: usize)
+        /// Runs the batch section by section, so that the reports of many short sequences need little memory.
+        pub(super) fn in_order<R: Real, P: Copy + Default + Send, const OUTS: usize>(
+            &self,
+            mut outputs: [&mut [R]; OUTS],
+            combine: &mut dyn FnMut(P),
+        ) where
+            F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,
+        {
+            let section = (REPORTS / size_of::<P>().max(1)).max(1);
+            let mut reports = vec![P::default(); self.batch.sequences().min(section)];
+            let mut start = 0;
+            while start < self.batch.sequences() {
+                let sequences = start..self.batch.sequences().min(start + section);
+                let reports = &mut reports[..sequences.len()];
+                reports.fill(P::default());
+                let tokens = self.tokens(&sequences);
+                start = sequences.end;
+                self.share(Slices { sequences, outputs: self.split_off(&mut outputs, tokens), reports: &mut *reports });
+                reports.iter().copied().for_each(&mut *combine);
+            }
+        }
+
+        /// Runs all parts of a section on the current pool. The caller starts at once, while other threads are being
+        /// woken; each thread claims the next part until none is left.
+        fn share<R: Real, P: Send, const OUTS: usize>(&self, all: Slices<'_, R, P, OUTS>)
         where
             F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,
         {
+            let least = self.tokens(&all.sequences).div_ceil(self.parts);
             let unclaimed = Mutex::new(all);
             // a function of its own: in the condition of the loop the guard would live until the end of its body
-            let claim = || self.claim(&mut unclaimed.lock().unwrap_or_else(PoisonError::into_inner));
-            let work = || {
+            let claim = || self.claim(&mut unclaimed.lock().unwrap_or_else(PoisonError::into_inner), least);
+            lend(rayon::current_num_threads().min(self.parts) - 1, &|| {
                 while let Some(part) = claim() {
                     self.run(part);
-                }
-            };
-            let helpers = rayon::current_num_threads().min(parts) - 1;
-            let done = AtomicUsize::new(0);
-            rayon::in_place_scope(|scope| {
-                for _ in 0..helpers {
-                    scope.spawn(|_| {
-                        work();
-                        done.fetch_add(1, Relaxed);
-                    });
-                }
-                work();
-                // all parts are claimed, the last ones are about to finish: poll before the end of the scope blocks
-                let begin = Instant::now();
-                while done.load(Relaxed) < helpers && begin.elapsed() < POLL {
-                    hint::spin_loop();
                 }
             });
         }
@@ -165,31 +162,51 @@ mod threads {
             (self.run)(&Part { batch: self.batch.part(sequences.clone()), sequences, tokens }, outputs, &mut report);
         }
 
-        /// Takes the next part off the unclaimed rest of the batch.
+        /// Takes the next part, of at least `least` tokens if there are as many, off the unclaimed rest.
         fn claim<'o, R, P, const OUTS: usize>(
             &self,
             unclaimed: &mut Slices<'o, R, P, OUTS>,
+            least: usize,
         ) -> Option<Slices<'o, R, P, OUTS>> {
             let Range { start, end } = unclaimed.sequences;
             if start == end {
                 return None;
             }
-            let first = self.batch.first_token(start);
             // large parts first, for fewer claims; small ones last, so that all threads finish together
-            let left = self.batch.first_token(end) - first;
-            let share = (left / (2 * rayon::current_num_threads())).max(self.least);
-            let enough = |&sequence: &usize| self.batch.first_token(sequence) - first >= share;
-            let middle = (start + 1..end).find(enough).unwrap_or(end);
-            let tokens = self.batch.first_token(middle) - first;
-            let halves = unclaimed.outputs.each_mut().map(|output| take(output).split_at_mut(tokens * self.work.width));
-            let (reports, others) = take(&mut unclaimed.reports).split_at_mut(middle - start);
-            let mut outputs = array::from_fn(|_| &mut [] as &mut [R]);
-            for ((claimed, rest), (left, right)) in outputs.iter_mut().zip(&mut unclaimed.outputs).zip(halves) {
-                (*claimed, *rest) = (left, right);
+            let share = (self.tokens(&(start..end)) / (2 * rayon::current_num_threads())).max(least);
+            // the first sequence before which there are enough tokens
+            let (mut below, mut middle) = (start, end);
+            while middle - below > 1 {
+                let between = below + (middle - below) / 2;
+                if self.tokens(&(start..between)) < share {
+                    below = between;
+                } else {
+                    middle = between;
+                }
             }
+            let outputs = self.split_off(&mut unclaimed.outputs, self.tokens(&(start..middle)));
+            let (reports, others) = take(&mut unclaimed.reports).split_at_mut(middle - start);
             unclaimed.reports = others;
             unclaimed.sequences.start = middle;
             Some(Slices { sequences: start..middle, outputs, reports })
+        }
+
+        /// Number of tokens of consecutive sequences.
+        fn tokens(&self, sequences: &Range<usize>) -> usize {
+            self.batch.first_token(sequences.end) - self.batch.first_token(sequences.start)
+        }
+
+        /// Takes the first `tokens` tokens off the outputs.
+        fn split_off<'o, R, const OUTS: usize>(
+            &self,
+            outputs: &mut [&'o mut [R]; OUTS],
+            tokens: usize,
+        ) -> [&'o mut [R]; OUTS] {
+            let mut taken = array::from_fn(|_| &mut [] as &mut [R]);
+            for (taken, rest) in taken.iter_mut().zip(outputs) {
+                (*taken, *rest) = take(rest).split_at_mut(tokens * self.work.width);
+            }
+            taken
         }
     }
 }

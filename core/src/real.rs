@@ -5,13 +5,35 @@ use core::{
     ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign},
 };
 
-use crate::{math::Elementary, simd::vocab::VocabBlock};
+use crate::{exact::ExactBlock, math::Elementary, simd::vocab::VocabBlock};
 
 mod sealed {
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
+
+    /// What the checks of configs know about the type.
+    pub trait Range: Sized {
+        /// What a finite number must be.
+        const FINITE: &'static str;
+        /// What a positive number must be.
+        const POSITIVE: &'static str;
+        /// The smallest positive number with all its digits. Its reciprocal is finite; those of the numbers below a
+        /// quarter of it are not.
+        const NORMAL: Self;
+    }
+    impl Range for f32 {
+        const FINITE: &'static str = "within ±3.4028235e38, the range of f32";
+        const POSITIVE: &'static str = "at least 1.1754944e-38, the smallest normal f32";
+        const NORMAL: Self = Self::MIN_POSITIVE;
+    }
+    impl Range for f64 {
+        const FINITE: &'static str = "within ±1.7976931348623157e308, the range of f64";
+        const POSITIVE: &'static str = "at least 2.2250738585072014e-308, the smallest normal f64";
+        const NORMAL: Self = Self::MIN_POSITIVE;
+    }
 }
+use sealed::Range;
 pub(crate) use sealed::Sealed;
 
 /// A number a formula can be computed in: `f32` or `f64`.
@@ -20,8 +42,10 @@ pub(crate) use sealed::Sealed;
 /// Config fields are `f64` whatever the type, and are rounded to it once, on entry.
 pub trait Real:
     Sealed
+    + Range
     + Elementary
     + VocabBlock
+    + ExactBlock
     + Copy
     + PartialOrd
     + Neg<Output = Self>

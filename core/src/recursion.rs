@@ -3,6 +3,9 @@
 //! Each token depends on the one after it, so a single sequence is bound by latency. With AVX2, eight sequences are
 //! computed side by side (see `simd::recursion`). Each sequence sees the same operations in the same order, so the bits
 //! do not change.
+//!
+//! The state has the type of the columns. In `f64` for `f32` columns it would take 22 % more instructions in `gae` and
+//! 15 % in `discounted_returns` (AVX2, counted by callgrind); a caller who needs it converts the columns.
 
 use crate::{
     layout::{Batch, Row},

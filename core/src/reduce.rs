@@ -274,6 +274,6 @@ fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
 }
 
 #[inline(always)]
-fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
+pub(crate) fn add_lanes<R: Real>(terms: &[R; CHUNK], lanes: &mut [f64; LANES]) {
     add_terms(terms, |_| true, &R::widen, lanes);
 }

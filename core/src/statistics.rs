@@ -73,6 +73,10 @@ impl Spread {
 ///
 /// Shards are joined by [`Moments::merge`]; merging in another order changes the result by rounding only
 /// (relative to the largest deviation, a few units of 2⁻⁵² per merge).
+///
+/// Nothing is scaled, so `f64` numbers near the largest ones overflow: the mean is ±inf once the sum exceeds 1.8·10³⁰⁸
+/// (four times 10³⁰⁸), the spread once the squared deviations do (deviations beyond about 10¹⁵⁴). No finite `f32`
+/// overflows, because sums are `f64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     /// How many numbers.
@@ -161,7 +165,8 @@ pub struct PairInput<'a, R> {
     pub y: &'a [R],
 }
 
-/// The moments of two quantities together: what covariance and correlation need, mergeable.
+/// The moments of two quantities together: what covariance and correlation need, mergeable. They overflow where
+/// [`Moments`] do.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CoMoments {
     /// How many pairs.
@@ -289,7 +294,7 @@ fn joined<R: Real>(
 /// Like [`co_moments`] with `y = x`.
 #[multiversion(avx512)]
 fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let sum = row_total(&row, x);
         let count = row.kept();
         let mean = sum / count.max(1) as f64;
@@ -301,7 +306,7 @@ fn moments<R: Real>(batch: &Batch<'_>, x: &[R], report: &mut dyn FnMut((CoMoment
 /// Sequence by sequence: the means, then the deviations from them.
 #[multiversion]
 fn co_moments<R: Real>(batch: &Batch<'_>, x: &[R], y: &[R], report: &mut dyn FnMut((CoMoments, [f64; 2]))) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let sums = fold_row(&row, [x, y], [], |[x, y]| ([], [x, y]));
         report((CoMoments::of_row(&row, x, y, sums[0], sums[1]), sums));
     }

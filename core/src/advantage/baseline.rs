@@ -182,7 +182,7 @@ pub fn gpg_advantage<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_groups(groups, scores, scratch, out)?;
-    check_positive("norm", config.norm)?;
+    check_positive::<R>("norm", config.norm)?;
     group_moments(groups, scores, scratch);
     let scored = scores.iter().filter(|&&score| score != R::zero()).count().max(1);
     let alpha = config.factor.quotient(scores.len() as f64, scored as f64);

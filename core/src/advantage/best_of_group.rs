@@ -110,7 +110,7 @@ pub fn best_of_group<R: Real>(
     check_len("moments", scratch.moments, group_scratch_len(groups))?;
     check_len("top", scratch.top, best_of_group_scratch_len(groups))?;
     check_len("out", out, groups.sequences())?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     scratch.top.fill(TopTwo::default());
     for (sequence, (group, &score)) in groups.ids().zip(scores).enumerate() {
         scratch.top[group].add(sequence, score.widen());

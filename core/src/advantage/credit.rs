@@ -136,7 +136,7 @@ pub fn attention_credit<R: Real>(batch: &Batch<'_>, input: AttentionInput<'_, R>
     check_len("weights", input.weights, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
     let must_be = "finite and not negative, with a positive sum in each sequence";
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let weights = row.of(input.weights);
         let (mut first, mut positive, mut undefined) = (None, false, false);
         for (t, (&weight, &keep)) in weights.iter().zip(row.keep).enumerate() {
@@ -206,7 +206,7 @@ pub fn monte_carlo_advantage<R: Real>(
     check_len("returns", output.returns, batch.tokens())?;
     let returns_input = ReturnsInput { rewards: input.rewards, bootstrap: input.bootstrap };
     discounted_returns(batch, returns_input, config, output.returns)?;
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         map_row(&row, [&*output.returns, input.values], output.advantages, |[g, v]| g - v);
     }
     Ok(())

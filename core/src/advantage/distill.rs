@@ -87,9 +87,9 @@ pub fn opd_advantage<R: Real>(
         check_len("advantages", advantages, batch.tokens())?;
     }
     check_len("out", out, batch.tokens())?;
-    check_finite("coefficient", config.coefficient)?;
+    check_finite::<R>("coefficient", config.coefficient)?;
     let beta = R::narrow(config.coefficient);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         match advantages {
             None => {
                 let inputs = [teacher_log_probs, old_log_probs];
@@ -202,7 +202,7 @@ pub fn minillm_advantage<R: Real>(
     let gamma = config.gamma;
     let zero_step = config.across == Across::ZeroStep;
     let padding = if config.length == LengthNormalization::KeptAndPadding { 1e-4 } else { 0.0 };
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let (teacher, old) = (row.of(input.teacher_log_probs), row.of(input.old_log_probs));
         let out = row.of_mut(out);
         let (mut ahead, mut length) = (0.0, 0.0);

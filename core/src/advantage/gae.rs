@@ -54,6 +54,8 @@ pub struct GaeOutput<'a, R> {
 ///
 /// λ = 0 gives the TD error δ; λ = 1 gives the discounted return minus the value.
 ///
+/// **Rounding.** As [`discounted_returns`](super::discounted_returns), with γλ in place of γ.
+///
 /// **Alignment.** `rewards` and `advantages` are action-aligned, `values` and `returns` state-aligned (same index, see
 /// the crate docs); `bootstrap` has one entry per sequence. Returns use the advantages *before* any whitening.
 ///

@@ -106,7 +106,7 @@ pub fn gae_decoupled<R: Real>(
     check_unit("lambda_value", config.lambda_value)?;
     match config.lambda_policy {
         PolicyLambda::Fixed(lambda) => check_unit("lambda_policy", lambda)?,
-        PolicyLambda::LengthAdaptive { alpha } => check_positive("alpha", alpha)?,
+        PolicyLambda::LengthAdaptive { alpha } => check_positive::<R>("alpha", alpha)?,
     }
     let decay = |lambda: f64| R::narrow(config.gamma * lambda);
     run(

@@ -27,7 +27,7 @@ impl<R: Real> GdpoInput<'_, R> {
             self.sources,
             checked_size("weights × sequences", self.weights.len(), groups.sequences())?,
         )?;
-        check_not_negative("epsilon", config.epsilon)?;
+        check_not_negative::<R>("epsilon", config.epsilon)?;
         match self.weights.iter().position(|weight| !weight.is_finite()) {
             None => Ok(()),
             Some(index) => Err(Error::Entry { what: "weights", index, must_be: "finite", got: self.weights[index] }),

@@ -117,7 +117,7 @@ pub fn group_relative<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_groups(groups, scores, scratch, out)?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     group_moments(groups, scores, scratch);
     let batch_deviation = batch_deviation(scratch, config.scale, config.spread)?;
     // verl keeps the deviation of 1 in single precision regardless of the type of the scores, and adds ε there

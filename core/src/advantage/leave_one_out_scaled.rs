@@ -63,7 +63,7 @@ pub fn leave_one_out_scaled<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_groups(groups, scores, scratch, out)?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     group_moments(groups, scores, scratch);
     for (sequence, ((group, &score), out)) in groups.ids().zip(scores).zip(out).enumerate() {
         let moments = &scratch[group];

@@ -78,7 +78,7 @@ pub fn max_rl<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_groups(groups, scores, scratch, out)?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     group_moments(groups, scores, scratch);
     for ((group, &score), out) in groups.ids().zip(scores).zip(out) {
         let (moments, score) = (&scratch[group], score.widen());

@@ -69,4 +69,5 @@ pub use upgo::upgo;
 pub use vtrace::{vtrace, VtraceConfig, VtraceInput, VtraceOutput};
 #[doc(hidden)]
 pub use whiten::check_whiten;
+pub(crate) use whiten::whiten_by;
 pub use whiten::{whiten, whiten_in_place, Center, EpsilonPlace, Scale, WhitenConfig};

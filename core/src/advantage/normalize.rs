@@ -106,7 +106,7 @@ pub fn normalize_scores<R: Real>(
     out: &mut [R],
 ) -> Result<()> {
     check_groups(groups, scores, scratch, out)?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     group_moments(groups, scores, scratch);
     let all = merged(scratch);
     let centred = |score: R, group: &Moments| {

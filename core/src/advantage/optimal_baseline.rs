@@ -87,7 +87,7 @@ pub fn optimal_baseline_scratch_len(batch: &Batch<'_>, groups: &Groups<'_>) -> R
 }
 
 fn longest(batch: &Batch<'_>) -> usize {
-    batch.rows().map(|row| row.keep.len()).max().unwrap_or(0)
+    batch.token_rows().map(|row| row.keep.len()).max().unwrap_or(0)
 }
 
 /// A separate baseline for every column: the mean return of the prompt's answers at that position, weighted by the size
@@ -232,7 +232,7 @@ fn evaluate<R: Real>(
     check_len("lengths", scratch.lengths, group_scratch_len(groups))?;
     check_len("advantages", output.advantages, batch.tokens())?;
     check_len("returns", output.returns, batch.tokens())?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     write_returns(batch, input.rewards, |_| R::zero(), &ReturnsConfig::default(), output.returns);
     scratch.columns.fill(WeightedSum::default());
     scratch.lengths.fill(TopTwo::default());

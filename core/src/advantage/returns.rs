@@ -40,6 +40,11 @@ impl Default for ReturnsConfig {
 ///
 /// γ = 0 gives the rewards themselves.
 ///
+/// **Rounding.** The recursion is carried in the type of the columns. Its rounding errors add up over 1/(1 − γ) tokens,
+/// with γ = 1 over all n: in `f32` to at most n·2⁻²⁴ of the largest return. Constant rewards reached a quarter of that:
+/// 1.3·10⁻⁵ of the largest return after 10³ tokens, 1.3 % after 10⁶. Where it matters, convert the columns to `f64`,
+/// which is exact and takes the state with it.
+///
 /// **Alignment.** `rewards` is action-aligned; `out` is state-aligned: slot `i` holds the return from the state before
 /// token `i + 1`. `bootstrap` has one entry per sequence.
 ///
@@ -109,5 +114,35 @@ impl<R: Real> Recursion<R, 1, 1, 1> for Discount<R> {
     #[inline(always)]
     fn dropped(&self, [ahead]: [R; 1]) -> [R; 1] {
         [self.0 * ahead]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Mask};
+
+    /// The largest error, in parts of the largest return, for constant rewards and γ = 1.
+    fn drift<R: Real>(tokens: usize, reward: f32) -> f64 {
+        let keep = vec![true; tokens];
+        let batch = Batch::new(Layout::padded(1, tokens).unwrap(), Mask::new(&keep)).unwrap();
+        let rewards = vec![R::narrow(f64::from(reward)); tokens];
+        let mut returns = vec![R::zero(); tokens];
+        let input = ReturnsInput { rewards: &rewards, bootstrap: &[R::zero()] };
+        discounted_returns(&batch, input, &ReturnsConfig::default(), &mut returns).unwrap();
+        let exact = |t: usize| (tokens - t) as f64 * f64::from(reward);
+        let errors = returns.iter().enumerate().map(|(t, got)| (got.widen() - exact(t)).abs());
+        errors.fold(0.0, f64::max) / exact(0)
+    }
+
+    #[test]
+    fn the_drift_of_constant_rewards_is_as_documented() {
+        // miri takes a minute for a million tokens
+        let tokens = if cfg!(miri) { 1_000 } else { 1_000_000 };
+        let bound = tokens as f64 * libm::pow(2.0, -24.0);
+        let worst =
+            [0.1, 0.3, 1.0 / 3.0, 0.7].map(|reward| drift::<f32>(tokens, reward)).into_iter().fold(0.0, f64::max);
+        assert!(worst < bound && worst > bound / 10.0, "{worst:e} of {bound:e}");
+        assert!(drift::<f64>(tokens, 0.1) < 1e-10);
     }
 }

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, check_unit, Result},
+    error::{check_config, check_len, check_range, check_unit, Result},
     layout::Batch,
     math::exp,
     real::Real,
@@ -162,6 +162,7 @@ pub(super) struct Cap<R> {
 impl<R: Real> Cap<R> {
     pub(super) fn new(what: &'static str, at: f64, alpha: f64) -> Result<Self> {
         check_config(what, "positive", at, at > 0.0)?;
+        check_range::<R>(what, at)?;
         let leak = if alpha == 1.0 { None } else { Some((R::narrow(alpha), R::narrow(1.0 - alpha))) };
         Ok(Self { at: R::narrow(at), leak })
     }

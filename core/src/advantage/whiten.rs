@@ -97,7 +97,8 @@ impl Default for WhitenConfig {
 /// y_t = (x_t − μ) / √(σ² + ε)      μ, σ² over all kept tokens      (+ μ with Center::KeepMean)
 /// ```
 ///
-/// A constant input gives zeros. ε may be added elsewhere ([`EpsilonPlace`]).
+/// A constant input gives zeros. ε may be added elsewhere ([`EpsilonPlace`]). `f64` values beyond about 10¹⁵⁴ give 0 or
+/// NaN, because their squares or their sum overflow ([`Moments`]); any finite `f32` values are whitened.
 ///
 /// **Alignment.** Input and output have the same alignment, whichever it is; usually advantages (action-aligned).
 ///
@@ -135,10 +136,26 @@ pub fn whiten<R: Real>(batch: &Batch<'_>, values: &[R], config: &WhitenConfig, o
     Ok(())
 }
 
+/// [`whiten`] by moments that are known: those of a larger set of tokens.
+pub(crate) fn whiten_by<R: Real>(
+    batch: &Batch<'_>,
+    values: &[R],
+    moments: &Moments,
+    config: &WhitenConfig,
+    out: &mut [R],
+) -> Result<()> {
+    check_len("values", values, batch.tokens())?;
+    check_len("out", out, batch.tokens())?;
+    check_not_negative::<f64>("epsilon", config.epsilon)?;
+    let by = Rescale::new::<R>(moments, config)?;
+    in_order(batch, Work::ONE, [out], |part, [out], _| rescale(&part.batch, part.of(values), by, out), |()| ());
+    Ok(())
+}
+
 /// The errors of whitening that do not depend on the values, so that estimators can reject a call before they write.
 #[doc(hidden)]
 pub fn check_whiten(batch: &Batch<'_>, config: &WhitenConfig) -> Result<()> {
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<f64>("epsilon", config.epsilon)?;
     if batch.kept() == 0 {
         return Err(Error::EmptyMask);
     }
@@ -221,7 +238,7 @@ impl Rescale {
 
 #[multiversion(avx512)]
 fn rescale<R: Real>(batch: &Batch<'_>, values: &[R], rescale: Rescale, out: &mut [R]) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         map_row(&row, [values], out, |[x]| rescale.of(x));
     }
 }
@@ -237,6 +254,22 @@ fn rescale_in_place<R: Real>(keep: &[bool], rescale: Rescale, values: &mut [R]) 
 mod tests {
     use super::*;
     use crate::{Layout, Mask};
+
+    #[test]
+    fn numbers_near_the_largest_float_overflow_as_documented() {
+        let batch = Batch::new(Layout::padded(1, 4).unwrap(), Mask::new(&[true; 4])).unwrap();
+        let config = WhitenConfig { spread: Spread::Population, ..Default::default() };
+        let mut out = [9.0; 4];
+        whiten(&batch, &[1e308; 4], &config, &mut out).unwrap();
+        assert!(out.iter().all(|x| x.is_nan()), "{out:?}");
+        whiten(&batch, &[1e160, -1e160, 1e160, -1e160], &config, &mut out).unwrap();
+        assert_eq!(out, [0.0, -0.0, 0.0, -0.0]);
+        whiten(&batch, &[1e153, -1e153, 1e153, -1e153], &config, &mut out).unwrap();
+        out.iter().for_each(|x| approx::assert_relative_eq!(x.abs(), 1.0, max_relative = 1e-15));
+        let mut single = [9.0_f32; 4];
+        whiten(&batch, &[f32::MAX, -f32::MAX, f32::MAX, -f32::MAX], &config, &mut single).unwrap();
+        single.iter().for_each(|x| approx::assert_relative_eq!(x.abs(), 1.0, max_relative = 1e-6));
+    }
 
     #[test]
     fn a_constant_gives_zeros_in_single_precision_whatever_the_divisor() {

@@ -78,10 +78,10 @@ impl Default for EntropyBudgetConfig {
 
 impl EntropyBudgetConfig {
     pub(super) fn check(&self) -> Result<()> {
-        check_not_negative("lambda", self.lambda)?;
-        check_positive("learning_rate", self.learning_rate)?;
+        check_not_negative::<f64>("lambda", self.lambda)?;
+        check_positive::<f64>("learning_rate", self.learning_rate)?;
         if let Some(lambda_max) = self.lambda_max {
-            check_not_negative("lambda_max", lambda_max)?;
+            check_not_negative::<f64>("lambda_max", lambda_max)?;
         }
         if let Some((low, high)) = self.wh_range {
             check_config(
@@ -92,10 +92,10 @@ impl EntropyBudgetConfig {
             )?;
         }
         match self.source {
-            BudgetSource::Given(b0) => check_not_negative("b0", b0)?,
+            BudgetSource::Given(b0) => check_not_negative::<f64>("b0", b0)?,
             BudgetSource::WarmUp { steps, rho } => {
                 check_config("steps", "at least 1", steps as f64, steps > 0)?;
-                check_positive("rho", rho)?;
+                check_positive::<f64>("rho", rho)?;
             }
         }
         self.follow.map_or(Ok(()), |follow| follow.check())?;

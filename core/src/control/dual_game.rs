@@ -214,7 +214,7 @@ impl DualGame {
         let n = batch.kept() as f64;
         let kl_per_token = input.ref_log_probs.map(|_| kl_sum / n);
         let reward_std = sqrt(Moments::of(batch, rewards)?.variance(Spread::Population, Divisor::Count)?);
-        check_finite("rewards", reward_std)?;
+        check_finite::<f64>("rewards", reward_std)?;
 
         // everything that can fail comes before the state changes
         let mut budget = EntropyBudget::restore(&self.config.budget, self.state.budget)?;

@@ -96,11 +96,11 @@ impl EntropyBudget {
     /// [`Error::Config`](crate::Error::Config) if a setting or a number of the state is outside its domain.
     pub fn restore(config: &EntropyBudgetConfig, state: EntropyBudgetState) -> Result<Self> {
         config.check()?;
-        check_not_negative("lambda", state.lambda)?;
+        check_not_negative::<f64>("lambda", state.lambda)?;
         check_config("lambda", "at most lambda_max", state.lambda, config.capped(state.lambda) == state.lambda)?;
-        check_finite("b0", state.b0.unwrap_or(0.0))?;
-        check_finite("budget", state.budget.unwrap_or(0.0))?;
-        check_finite("warm_sum", state.warm_sum)?;
+        check_finite::<f64>("b0", state.b0.unwrap_or(0.0))?;
+        check_finite::<f64>("budget", state.budget.unwrap_or(0.0))?;
+        check_finite::<f64>("warm_sum", state.warm_sum)?;
         state.window.check()?;
         state.schedule.check()?;
         Ok(Self { config: *config, state })
@@ -128,10 +128,10 @@ impl EntropyBudget {
     /// [`Error::Config`](crate::Error::Config) if N is 0, `wh_sum` or the rewards' mean not finite, or their deviation
     /// negative.
     pub fn update(&mut self, seen: &BudgetObservation) -> Result<BudgetReport> {
-        check_finite("wh_sum", seen.wh_sum)?;
+        check_finite::<f64>("wh_sum", seen.wh_sum)?;
         check_config("token_count", "at least 1", seen.token_count as f64, seen.token_count > 0)?;
-        check_not_negative("reward_std", seen.reward_std)?;
-        check_finite("reward_sum_mean", seen.reward_sum_mean)?;
+        check_not_negative::<f64>("reward_std", seen.reward_std)?;
+        check_finite::<f64>("reward_sum_mean", seen.reward_sum_mean)?;
         let (config, state) = (self.config, &mut self.state);
         let n = seen.token_count as f64;
         let wh_per_token = seen.wh_sum / n;

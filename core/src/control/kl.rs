@@ -39,7 +39,7 @@ impl FixedKl {
     ///
     /// [`Error::Config`](crate::Error::Config) if `beta` is negative or not finite.
     pub fn new(beta: f64) -> Result<Self> {
-        check_not_negative("beta", beta)?;
+        check_not_negative::<f64>("beta", beta)?;
         Ok(Self { beta })
     }
 
@@ -54,7 +54,7 @@ impl FixedKl {
     ///
     /// [`Error::Config`](crate::Error::Config) if `kl` is not finite.
     pub fn update(&mut self, kl: f64, samples: u32) -> Result<f64> {
-        check_finite("kl", kl)?;
+        check_finite::<f64>("kl", kl)?;
         let _ = samples;
         Ok(self.beta)
     }
@@ -124,9 +124,9 @@ impl AdaptiveKl {
     /// [`Error::Config`](crate::Error::Config) if the coefficient is negative, the target or the horizon not positive,
     /// or one of them not finite.
     pub fn new(config: &AdaptiveKlConfig) -> Result<Self> {
-        check_not_negative("beta", config.beta)?;
-        check_positive("target", config.target)?;
-        check_positive("horizon", config.horizon)?;
+        check_not_negative::<f64>("beta", config.beta)?;
+        check_positive::<f64>("target", config.target)?;
+        check_positive::<f64>("horizon", config.horizon)?;
         Ok(Self { beta: config.beta, target: config.target, horizon: config.horizon })
     }
 
@@ -141,7 +141,7 @@ impl AdaptiveKl {
     ///
     /// [`Error::Config`](crate::Error::Config) if `kl` is not finite.
     pub fn update(&mut self, kl: f64, samples: u32) -> Result<f64> {
-        check_finite("kl", kl)?;
+        check_finite::<f64>("kl", kl)?;
         let error = clamp(kl / self.target - 1.0, -0.2, 0.2);
         self.beta *= 1.0 + error * f64::from(samples) / self.horizon;
         Ok(self.beta)

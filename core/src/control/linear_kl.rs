@@ -25,10 +25,10 @@ impl Default for LinearKlConfig {
 
 impl LinearKlConfig {
     fn check(&self) -> Result<()> {
-        check_not_negative("beta", self.beta)?;
-        check_not_negative("target", self.target)?;
-        check_positive("learning_rate", self.learning_rate)?;
-        check_not_negative("beta_min", self.beta_min)?;
+        check_not_negative::<f64>("beta", self.beta)?;
+        check_not_negative::<f64>("target", self.target)?;
+        check_positive::<f64>("learning_rate", self.learning_rate)?;
+        check_not_negative::<f64>("beta_min", self.beta_min)?;
         self.follow.map_or(Ok(()), |follow| follow.check())
     }
 }
@@ -103,7 +103,7 @@ impl LinearKl {
     pub fn restore(config: &LinearKlConfig, state: LinearKlState) -> Result<Self> {
         config.check()?;
         check_config("beta", "at least beta_min", state.beta, state.beta.is_finite() && state.beta >= config.beta_min)?;
-        check_finite("target", state.target)?;
+        check_finite::<f64>("target", state.target)?;
         state.window.check()?;
         Ok(Self { config: *config, state })
     }
@@ -134,7 +134,7 @@ impl LinearKl {
     ///
     /// [`Error::Config`](crate::Error::Config) if `kl` is not finite.
     pub fn update(&mut self, kl: f64) -> Result<f64> {
-        check_finite("kl", kl)?;
+        check_finite::<f64>("kl", kl)?;
         if let Some(follow) = self.config.follow {
             if let Some(target) = self.state.window.follow(kl, &follow) {
                 self.state.target = target;

@@ -21,7 +21,7 @@ pub(super) fn budget_sums<R: Real>(batch: &Batch<'_>, input: &DualGameStep<'_, R
     let (kind, given) = Kind::of(input.weight, input.ref_log_probs, input.old_log_probs);
     let reference = input.ref_log_probs.unwrap_or(input.old_log_probs);
     let (mut used, mut kl) = (Sum::default(), Sum::default());
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let inputs = [input.old_log_probs, reference, input.advantages, given];
         let [row_used, row_kl] = fold_row(&row, inputs, [], |[log_prob, reference, advantage, given]| {
             let gap = log_prob - reference;
@@ -55,13 +55,13 @@ pub(super) fn distribute<R: Real>(
     let DualGameDistribution { scratch, entropy, covariance } = distribution;
     let quantiles =
         |values: &[R]| Some(TokenQuantiles { p50: quantile(batch, values, 0.5), p90: quantile(batch, values, 0.9) });
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         map_row(&row, [input.old_log_probs], scratch, |[log_prob]| self_information(log_prob));
     }
     entropy.add(batch, scratch)?;
     let of_entropy = quantiles(scratch);
     let (mean_a, mean_l) = (measured.moments.mean_x, measured.moments.mean_y);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         map_row(&row, [input.advantages, input.old_log_probs], scratch, |[a, l]| {
             R::narrow((a.widen() - mean_a) * (l.widen() - mean_l))
         });

@@ -73,14 +73,14 @@ impl BudgetSchedule {
             Self::RewardStdUsage { share, .. } => check_unit("share", share),
             Self::Exponential { alpha, total_steps } => {
                 check_config("total_steps", "at least 1", total_steps as f64, total_steps > 0)?;
-                check_not_negative("alpha", alpha)
+                check_not_negative::<f64>("alpha", alpha)
             }
             Self::Plateau { decay, min_delta, patience, kappa, budget_min } => {
                 check_unit("decay", decay)?;
-                check_not_negative("min_delta", min_delta)?;
+                check_not_negative::<f64>("min_delta", min_delta)?;
                 check_config("patience", "at least 1", patience as f64, patience > 0)?;
                 check_unit("kappa", kappa)?;
-                check_not_negative("budget_min", budget_min)
+                check_not_negative::<f64>("budget_min", budget_min)
             }
         }
     }
@@ -125,10 +125,10 @@ impl Default for ScheduleState {
 
 impl ScheduleState {
     pub(super) fn check(&self) -> Result<()> {
-        check_not_negative("sigma_max", self.sigma_max)?;
-        check_not_negative("factor", self.factor)?;
+        check_not_negative::<f64>("sigma_max", self.sigma_max)?;
+        check_not_negative::<f64>("factor", self.factor)?;
         let numbers = [("usage", self.usage), ("reward_ema", self.reward_ema), ("reward_best", Some(self.reward_best))];
-        numbers.iter().try_for_each(|&(what, number)| crate::error::check_finite(what, number.unwrap_or(0.0)))
+        numbers.iter().try_for_each(|&(what, number)| crate::error::check_finite::<f64>(what, number.unwrap_or(0.0)))
     }
 
     /// Adds the measurements of a step; returns whether a plateau was reached. Steps without a rise are counted only if

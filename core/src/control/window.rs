@@ -28,7 +28,7 @@ impl Follow {
     pub(super) fn check(&self) -> Result<()> {
         let inside = self.length >= 1 && self.length as usize <= LONGEST;
         check_config("length", "from 1 to 32", f64::from(self.length), inside)?;
-        crate::error::check_positive("factor", self.factor)
+        crate::error::check_positive::<f64>("factor", self.factor)
     }
 }
 
@@ -48,7 +48,7 @@ impl Window {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        self.values.iter().try_for_each(|&value| crate::error::check_finite("window", value))
+        self.values.iter().try_for_each(|&value| crate::error::check_finite::<f64>("window", value))
     }
 
     /// Adds a number; returns the target computed from the last ones, once there are enough.

@@ -1,7 +1,7 @@
 use crate::{
     error::{check_len, Result},
     layout::Batch,
-    math::{clamp, exp, exp_remainder},
+    math::{clamp, exp_minus_one, exp_remainder},
     parallel::{in_order, Part, Work},
     real::Real,
     reduce::map_row,
@@ -240,8 +240,9 @@ impl<R: Real> Kl<R> {
                 }
             }
             KlEstimator::K2 => d,
-            // beyond the bounds it is 0, and within them the exponent is −d
-            KlEstimator::K3 => R::one() - exp(clamp(-d, self.low, self.high)),
+            // beyond the bounds it is 0, and within them the exponent is −d; subtracted from 0, because −(+0) would be
+            // −0 at d = 0
+            KlEstimator::K3 => R::zero() - exp_minus_one(clamp(-d, self.low, self.high)),
         };
         let value = self.unbounded(d);
         let beyond = (-d < self.low) | (-d > self.high) | (value > self.most) | (value < -self.most);
@@ -271,7 +272,7 @@ pub(crate) fn gradient_of<R: Real>(config: &KlConfig, d: R) -> R {
 /// Writes `of(d)` at every kept token.
 #[inline(always)]
 fn each<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, out: &mut [R], of: impl Fn(R) -> R) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         map_row(&row, [input.log_probs, input.ref_log_probs], out, |[p, q]| of(p - q));
     }
 }
@@ -286,5 +287,33 @@ fn gradients<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &KlConfi
     match config.gradient {
         KlGradient::StraightThrough => each(batch, input, out, |d| d),
         KlGradient::Own => by_estimator!(config, |kl| each(batch, input, out, |d| kl.gradient(d))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Mask};
+
+    fn slope<R: Real>(d: R) -> R {
+        let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
+        let config = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
+        let mut out = [R::one()];
+        kl_gradient(&batch, KlInput { log_probs: &[d], ref_log_probs: &[R::zero()] }, &config, &mut out).unwrap();
+        out[0]
+    }
+
+    #[test]
+    fn the_gradient_of_k3_is_accurate_near_zero() {
+        for power in 1..=15 {
+            for sign in [-1.0, 1.0] {
+                let d = sign * libm::pow(10.0, -f64::from(power));
+                approx::assert_relative_eq!(slope(d), -libm::expm1(-d), max_relative = 4.0 * f64::EPSILON);
+                let (single, exact) = (d as f32, -libm::expm1(-f64::from(d as f32)));
+                approx::assert_relative_eq!(f64::from(slope(single)), exact, max_relative = 4.0 * 1.2e-7);
+            }
+        }
+        assert_eq!(slope(0.0_f32).to_bits(), 0);
+        assert_eq!((slope(f64::INFINITY), slope(f64::NEG_INFINITY)), (1.0, f64::NEG_INFINITY));
     }
 }

@@ -207,7 +207,7 @@ fn beyond<R: Real>(weight: KlWeight, product: R) -> bool {
 
 #[multiversion]
 fn values<R: Real>(batch: &Batch<'_>, input: KlWeightedInput<'_, R>, config: &KlWeightedConfig, out: &mut [R]) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let of_sequence =
             (config.weight == KlWeight::Sequence).then(|| sequence_weight(&row, input.log_probs, input.old_log_probs));
         let inputs = [input.log_probs, input.ref_log_probs, input.old_log_probs];
@@ -233,7 +233,7 @@ fn gradients<R: Real>(
     grad: &mut [R],
 ) {
     let inputs = [input.log_probs, input.ref_log_probs, input.old_log_probs, input.grad_kl];
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         if config.weight == KlWeight::Sequence {
             let weight = sequence_weight(&row, input.log_probs, input.old_log_probs);
             let [sum] = fold_row(&row, inputs, [], |[new, reference, _, g]| {

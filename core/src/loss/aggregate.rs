@@ -185,7 +185,7 @@ pub fn group_tokens(batch: &Batch<'_>, groups: &Groups<'_>, out: &mut [u64]) -> 
     check_groups(batch, groups)?;
     check_len("out", out, groups.count())?;
     out.fill(0);
-    for (row, group) in batch.rows().zip(groups.ids()) {
+    for (row, group) in batch.token_rows().zip(groups.ids()) {
         out[group] += row.kept() as u64;
     }
     Ok(())
@@ -213,7 +213,7 @@ impl<'a> Aggregate<'a> {
     #[doc(hidden)]
     pub fn sequence_weights(&self, batch: &Batch<'_>, mut weight: impl FnMut(f64)) -> Result<()> {
         let plan = self.plan(batch)?;
-        for (_, of_sequence) in plan.rows(batch) {
+        for (_, of_sequence) in plan.all_rows(batch) {
             weight(of_sequence);
         }
         Ok(())
@@ -254,14 +254,14 @@ impl<'a> Aggregate<'a> {
             AggregateMode::TokenSum => (ranks, Per::Token),
             AggregateMode::SequenceMeanTokenSum => (ranks / sequences()?, Per::Token),
             AggregateMode::SequenceMeanTokenSumNorm { scale } => {
-                check_positive("scale", scale)?;
+                check_positive::<f64>("scale", scale)?;
                 (ranks / (sequences()? * scale), Per::Token)
             }
             AggregateMode::SequenceMeanTokenMean => (ranks / sequences()?, Per::Sequence(self.divisor)),
             AggregateMode::PromptMean { groups, tokens } => {
                 check_groups(batch, &groups)?;
                 check_len("tokens", tokens, groups.count())?;
-                for (row, group) in batch.rows().zip(groups.ids()) {
+                for (row, group) in batch.token_rows().zip(groups.ids()) {
                     if tokens[group] < row.kept() as u64 {
                         return Err(Error::Entry {
                             what: "tokens",
@@ -294,6 +294,12 @@ impl Plan<'_> {
         self.rows_from(batch, 0)
     }
 
+    /// Like [`Self::rows`], but all sequences even if the batch has no slots, for what has a number per sequence.
+    #[inline(always)]
+    pub(crate) fn all_rows<'b>(&'b self, batch: &'b Batch<'b>) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+        self.weighted(batch.rows(), 0)
+    }
+
     /// Like [`Self::rows`], for a part that begins with sequence `first` of the whole batch.
     #[inline(always)]
     pub(crate) fn rows_from<'b>(
@@ -301,11 +307,20 @@ impl Plan<'_> {
         part: &'b Batch<'b>,
         first: usize,
     ) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
+        self.weighted(part.token_rows(), first)
+    }
+
+    #[inline(always)]
+    fn weighted<'b>(
+        &'b self,
+        rows: impl Iterator<Item = Row<'b>> + 'b,
+        first: usize,
+    ) -> impl Iterator<Item = (Row<'b>, f64)> + 'b {
         let mut prompts = match &self.per {
             Per::Prompt { groups, .. } => Some(groups.ids().skip(first)),
             _ => None,
         };
-        part.rows().map(move |row| {
+        rows.map(move |row| {
             let group = prompts.as_mut().and_then(Iterator::next);
             let weight = match (&self.per, group) {
                 (Per::Prompt { tokens, .. }, Some(group)) => self.share / tokens[group].max(1) as f64,

@@ -134,9 +134,9 @@ pub fn bypass_loss<R: Real>(
     check_len("per_criterion", per_criterion, config.rejection.criteria.len())?;
     let pair = RolloutInput { old_log_probs: input.log_probs, rollout_log_probs: input.old_log_probs };
     config.rejection.check()?;
-    config.weights.map_or(Ok(()), |weights| weights.check())?;
+    config.weights.map_or(Ok(()), |weights| weights.check::<R>())?;
     let (aggregate, checked) = match &config.form {
-        BypassForm::PpoClip(form) => (&form.aggregate, form.check()),
+        BypassForm::PpoClip(form) => (&form.aggregate, form.check::<R>()),
         BypassForm::Reinforce(form) => (&form.aggregate, Ok(())),
     };
     checked?;

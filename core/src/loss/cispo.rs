@@ -104,16 +104,16 @@ pub fn cispo<R: Real>(
     input.check(batch, grad)?;
     let (low, high, positive_only) = match config.bounds {
         CispoBounds::Relative { low, high } => {
-            check_not_negative("low", low)?;
-            check_not_negative("high", high)?;
+            check_not_negative::<R>("low", low)?;
+            check_not_negative::<R>("high", high)?;
             (1.0 - low, 1.0 + high, false)
         }
         CispoBounds::Absolute { high } => {
-            check_positive("high", high)?;
+            check_positive::<R>("high", high)?;
             (0.0, high, true)
         }
     };
-    let bound = R::narrow(check_bound(config.log_ratio_bound)?);
+    let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
     let formula = Bounded { low: R::narrow(low), high: R::narrow(high), bound, positive_only };
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))

@@ -4,7 +4,7 @@ use super::{
     Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
-    error::{check_config, check_len, check_unit, Result},
+    error::{check_config, check_len, check_range, check_unit, Result},
     layout::Batch,
     math::exp,
     real::Real,
@@ -166,6 +166,8 @@ pub fn clip_cov_selection<R: Real>(
     check_len("selected", selected, batch.tokens())?;
     let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
     check_config("lower", "at most upper", config.lower, config.lower <= config.upper)?;
+    check_range::<R>("lower", config.lower)?;
+    check_range::<R>("upper", config.upper)?;
     check_unit("ratio", config.ratio)?;
     let center = Center::of(batch, &input, config.divisor);
     let candidate = |slot: usize| {

@@ -10,14 +10,15 @@ use crate::{
 };
 
 /// `max(⌊ratio · N⌋, 1)`.
-pub(super) fn wanted(ratio: f64, kept: usize) -> usize {
+pub(crate) fn wanted(ratio: f64, kept: usize) -> usize {
     ((ratio * kept as f64) as usize).max(1)
 }
 
 /// Means of the kept advantages and log-probabilities.
-pub(super) struct Center {
-    advantage: f64,
-    log_prob: f64,
+#[derive(Clone, Copy)]
+pub(crate) struct Center {
+    pub(crate) advantage: f64,
+    pub(crate) log_prob: f64,
 }
 
 impl Center {
@@ -28,7 +29,7 @@ impl Center {
         Self { advantage: moments.mean_x * shrink, log_prob: moments.mean_y * shrink }
     }
 
-    pub(super) fn covariance<R: Real>(&self, input: &PolicyLossInput<'_, R>, slot: usize) -> f64 {
+    pub(crate) fn covariance<R: Real>(&self, input: &PolicyLossInput<'_, R>, slot: usize) -> f64 {
         (input.advantages[slot].widen() - self.advantage) * (input.log_probs[slot].widen() - self.log_prob)
     }
 }

@@ -146,14 +146,14 @@ struct Bounds<R> {
 impl<R: Real> Bounds<R> {
     fn check(batch: &Batch<'_>, input: &PolicyLossInput<'_, R>, config: &DppoConfig<'_>, grad: &[R]) -> Result<Self> {
         input.check(batch, grad)?;
-        check_not_negative("clip_low", config.clip_low)?;
-        check_not_negative("clip_high", config.clip_high)?;
-        check_positive("ratio_cap", config.ratio_cap)?;
+        check_not_negative::<R>("clip_low", config.clip_low)?;
+        check_not_negative::<R>("clip_high", config.clip_high)?;
+        check_positive::<R>("ratio_cap", config.ratio_cap)?;
         Ok(Self {
             low: R::narrow(config.clip_low),
             high: R::narrow(config.clip_high),
             cap: R::narrow(config.ratio_cap),
-            log_ratio: R::narrow(check_bound(config.log_ratio_bound)?),
+            log_ratio: check_bound(config.log_ratio_bound)?,
         })
     }
 

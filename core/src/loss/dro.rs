@@ -64,7 +64,7 @@ pub fn dro<R: Real>(
     grad: &mut [R],
 ) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
-    check_positive("beta", config.beta)?;
+    check_positive::<R>("beta", config.beta)?;
     let plan = config.aggregate.plan(batch)?;
     Ok(evaluate(batch, input, &Quadratic { beta: R::narrow(config.beta) }, &plan, config.divisor, grad))
 }

@@ -1,6 +1,6 @@
 use super::{
     aggregate::Plan,
-    policy::{check_bound, weighed, Ratio, Token},
+    policy::{check_bound, Ratio, Token},
     ppo_clip::Clip,
     Aggregate, DualClip, PolicyLossInput,
 };
@@ -158,9 +158,9 @@ pub fn dual_game<R: Real>(
         check_len("ref_log_probs", ref_log_probs, batch.tokens())?;
     }
     input.weight.check(batch)?;
-    check_not_negative("gamma", config.gamma)?;
-    check_not_negative("lambda", config.lambda)?;
-    check_not_negative("beta", config.beta)?;
+    check_not_negative::<R>("gamma", config.gamma)?;
+    check_not_negative::<R>("lambda", config.lambda)?;
+    check_not_negative::<R>("beta", config.beta)?;
     let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
     let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
@@ -170,7 +170,7 @@ pub fn dual_game<R: Real>(
         // without a reference there is no KL
         beta: R::narrow(if input.ref_log_probs.is_some() { config.beta } else { 0.0 }),
         clip,
-        bound: R::narrow(bound),
+        bound,
         through: config.gradient == DualGradient::Through,
         kind: Kind::of(input.weight, input.ref_log_probs, input.policy.log_probs).0,
     };
@@ -262,7 +262,7 @@ fn walk<R: Real>(
         let inputs = [policy.log_probs, policy.old_log_probs, policy.advantages, reference, given, omegas];
         let mut parts = fold_row(&row, inputs, [&mut *grad], |[new, old, advantage, reference, given, omega]| {
             let token = game.token(new, old, advantage, reference, given);
-            weighed(token, if weighs { omega } else { R::one() }, w)
+            token.weighed(if weighs { omega } else { R::one() }, w)
         });
         parts[0] *= weight;
         Sum::add_each(&mut totals, &parts);

@@ -59,7 +59,7 @@ pub fn entropy_bonus<R: Real>(
 ) -> Result<f64> {
     check_len("entropy", entropy, batch.tokens())?;
     check_len("grad", grad, batch.tokens())?;
-    check_finite("coefficient", config.coefficient)?;
+    check_finite::<R>("coefficient", config.coefficient)?;
     let mean = aggregate(batch, entropy, &config.aggregate, grad)?;
     let coefficient = R::narrow(config.coefficient);
     for (grad, &keep) in grad.iter_mut().zip(batch.mask().as_slice()) {

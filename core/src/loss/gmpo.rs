@@ -71,8 +71,8 @@ pub fn gmpo<R: Real>(
     grad: &mut [R],
 ) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
-    check_not_negative("clip_low", config.clip_low)?;
-    check_not_negative("clip_high", config.clip_high)?;
+    check_not_negative::<R>("clip_low", config.clip_low)?;
+    check_not_negative::<R>("clip_high", config.clip_high)?;
     let share = match config.counts {
         Counts::Local if batch.kept() == 0 => return Err(Error::EmptyMask),
         Counts::Local => 1.0 / batch.sequences() as f64,
@@ -97,7 +97,7 @@ fn evaluate<R: Real>(
 ) -> [f64; 4] {
     let (low, high) = (R::narrow(-config.clip_low), R::narrow(config.clip_high));
     let mut totals = [Sum::default(); 4];
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let kept = row.kept();
         let n = config.divisor.of(kept.max(1) as f64);
         let inputs = [input.log_probs, input.old_log_probs, input.advantages];

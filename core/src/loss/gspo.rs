@@ -108,7 +108,7 @@ pub fn gspo<R: Real>(
     let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
     let cap = config.log_ratio_cap.unwrap_or(f64::INFINITY);
     if config.log_ratio_cap.is_some() {
-        check_positive("log_ratio_cap", cap)?;
+        check_positive::<R>("log_ratio_cap", cap)?;
     }
     let plan = config.aggregate.plan(batch)?;
     let [loss, held, kl] = evaluate(batch, input, &clip, cap, config.form, &plan, grad);

@@ -67,7 +67,7 @@ pub fn gvpo<R: Real>(
     input.check(batch, grad)?;
     check_count("groups", groups.sequences(), batch.sequences())?;
     check_len("scratch", scratch, group_scratch_len(groups))?;
-    check_positive("beta", config.beta)?;
+    check_positive::<R>("beta", config.beta)?;
     scratch.fill(Moments::default());
     for group in groups.ids() {
         scratch[group].count += 1;
@@ -76,11 +76,11 @@ pub fn gvpo<R: Real>(
         return Err(Error::TooFew { what: "groups", needed: 2, got: lonely.count as usize });
     }
     let log_ratio = |row: &Row<'_>| config.beta * row_difference(row, input.log_probs, input.old_log_probs);
-    for (row, group) in batch.rows().zip(groups.ids()) {
+    for (row, group) in batch.token_rows().zip(groups.ids()) {
         scratch[group].mean += log_ratio(&row) / scratch[group].count as f64;
     }
     let mut loss = Sum::default();
-    for (row, group) in batch.rows().zip(groups.ids()) {
+    for (row, group) in batch.token_rows().zip(groups.ids()) {
         let moments = scratch[group];
         let advantages = row_total(&row, input.advantages);
         let error = log_ratio(&row) - moments.mean - advantages / row.kept().max(1) as f64;

@@ -1,4 +1,5 @@
 use super::{
+    aggregate::Plan,
     covariance::{walk, wanted, Center},
     Aggregate, PolicyLoss, PolicyLossInput,
 };
@@ -74,20 +75,55 @@ pub fn kl_cov<R: Real>(
 ) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
     check_unit("ratio", config.ratio)?;
-    check_not_negative("kl_coef", config.kl_coef)?;
+    check_not_negative::<R>("kl_coef", config.kl_coef)?;
     let plan = config.aggregate.plan(batch)?;
     let center = Center::of(batch, &input, Divisor::Count);
-    let kappa = R::narrow(config.kl_coef);
     let keep = batch.mask().as_slice();
     let wanted = wanted(config.ratio, batch.kept()).min(batch.kept());
     let threshold = nth_largest(wanted, || {
         (0..batch.tokens()).filter(|&slot| keep[slot]).map(|slot| center.covariance(&input, slot))
     });
     let above = (0..batch.tokens()).filter(|&slot| keep[slot] && center.covariance(&input, slot) > threshold).count();
-    // ties at the threshold: the earlier ones, until the number is reached
-    let mut ties = wanted.saturating_sub(above);
-    Ok(walk(batch, &input, &plan, config.divisor, grad, |slot, d, advantage| {
-        let cov = center.covariance(&input, slot);
+    let chosen = Chosen { center, threshold, ties: wanted.saturating_sub(above) };
+    Ok(penalised(batch, &input, config, &plan, chosen, grad))
+}
+
+/// Which tokens are penalised.
+pub(crate) struct Chosen {
+    pub(crate) center: Center,
+    /// Those with a covariance above this,
+    pub(crate) threshold: f64,
+    /// and so many of those at it: the earlier ones.
+    pub(crate) ties: usize,
+}
+
+/// [`kl_cov`] with tokens that were chosen over a larger set.
+pub(crate) fn kl_cov_of<R: Real>(
+    batch: &Batch<'_>,
+    input: &PolicyLossInput<'_, R>,
+    config: &KlCovConfig<'_>,
+    chosen: Chosen,
+    grad: &mut [R],
+) -> Result<PolicyLoss> {
+    input.check(batch, grad)?;
+    check_unit("ratio", config.ratio)?;
+    check_not_negative::<R>("kl_coef", config.kl_coef)?;
+    let plan = config.aggregate.plan(batch)?;
+    Ok(penalised(batch, input, config, &plan, chosen, grad))
+}
+
+fn penalised<R: Real>(
+    batch: &Batch<'_>,
+    input: &PolicyLossInput<'_, R>,
+    config: &KlCovConfig<'_>,
+    plan: &Plan<'_>,
+    chosen: Chosen,
+    grad: &mut [R],
+) -> PolicyLoss {
+    let Chosen { center, threshold, mut ties } = chosen;
+    let kappa = R::narrow(config.kl_coef);
+    walk(batch, input, plan, config.divisor, grad, |slot, d, advantage| {
+        let cov = center.covariance(input, slot);
         let chosen = cov > threshold || (cov == threshold && ties > 0);
         if cov == threshold {
             ties = ties.saturating_sub(1);
@@ -100,7 +136,7 @@ pub fn kl_cov<R: Real>(
         } else {
             (term, term, false, d.abs())
         }
-    }))
+    })
 }
 
 /// The `rank`-th largest number, by bisection over the bit patterns; −inf if `rank` is 0 or there are fewer numbers.

@@ -87,7 +87,7 @@ pub fn kl_loss<R: Real>(
     check_len("log_probs", input.log_probs, batch.tokens())?;
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     check_len("grad", grad, batch.tokens())?;
-    check_finite("coefficient", config.coefficient)?;
+    check_finite::<R>("coefficient", config.coefficient)?;
     let plan = config.aggregate.plan(batch)?;
     let [aggregated, sum] = walk(batch, input, config, &plan, grad);
     let mean = if batch.kept() == 0 { 0.0 } else { sum / batch.kept() as f64 };

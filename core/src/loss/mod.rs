@@ -30,6 +30,7 @@ pub use aggregate::{aggregate, group_tokens, Aggregate, AggregateMode, Counts, E
 pub use bypass::{bypass_loss, BypassConfig, BypassForm, BypassLoss, BypassOutput};
 pub use cispo::{cispo, tis_loss, CispoBounds, CispoConfig, TisLossConfig};
 pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig, ClipCovInput, ClipCovSelectionConfig};
+pub(crate) use covariance::{wanted, Center};
 pub use distill::{
     forward_kl_topk, generalized_jsd, iw_opd, mixed_kl_topk, opd_loss, ref_kl, topk_jsd, ForwardKlTopK,
     ForwardKlTopKConfig, ForwardKlTopKInput, ForwardKlTopKOutput, IwOpdConfig, IwOpdInput, IwOpdLoss, JsdConfig,
@@ -44,6 +45,7 @@ pub use gmpo::{gmpo, GmpoConfig};
 pub use gspo::{gspo, luspo, GspoConfig, GspoForm, LuspoConfig};
 pub use gvpo::{gvpo, GvpoConfig};
 pub use kl_cov::{kl_cov, KlCovConfig};
+pub(crate) use kl_cov::{kl_cov_of, Chosen};
 pub use kl_loss::{kl_loss, KlLoss, KlLossConfig};
 pub use policy::{PolicyLoss, PolicyLossInput};
 pub use positive_nll::{positive_nll, PositiveNllConfig, PositiveNllInput};

@@ -32,7 +32,7 @@ impl<'a, R> PolicyLossInput<'a, R> {
         Self { log_probs, old_log_probs, advantages, weights: None }
     }
 
-    pub(super) fn check(&self, batch: &Batch<'_>, grad: &[R]) -> Result<()> {
+    pub(crate) fn check(&self, batch: &Batch<'_>, grad: &[R]) -> Result<()> {
         check_len("log_probs", self.log_probs, batch.tokens())?;
         check_len("old_log_probs", self.old_log_probs, batch.tokens())?;
         check_len("advantages", self.advantages, batch.tokens())?;
@@ -40,20 +40,6 @@ impl<'a, R> PolicyLossInput<'a, R> {
             check_len("weights", weights, batch.tokens())?;
         }
         check_len("grad", grad, batch.tokens())
-    }
-
-    /// The inputs of a part of the batch.
-    pub(super) fn part(&self, part: &Part<'_>) -> Self
-    where
-        R: Copy,
-    {
-        let of = |tokens: &'a [R]| part.of(tokens);
-        Self {
-            log_probs: of(self.log_probs),
-            old_log_probs: of(self.old_log_probs),
-            advantages: of(self.advantages),
-            weights: self.weights.map(of),
-        }
     }
 }
 
@@ -91,10 +77,10 @@ impl<R: Real> Ratio<R> {
 }
 
 /// The bound on log-ratios, checked; +inf if there is none.
-pub(super) fn check_bound(bound: Option<f64>) -> Result<f64> {
+pub(super) fn check_bound<R: Real>(bound: Option<f64>) -> Result<R> {
     match bound {
-        Some(bound) => check_positive("log_ratio_bound", bound).map(|()| bound),
-        None => Ok(f64::INFINITY),
+        Some(bound) => check_positive::<R>("log_ratio_bound", bound).map(|()| R::narrow(bound)),
+        None => Ok(R::infinity()),
     }
 }
 
@@ -114,7 +100,21 @@ pub(crate) trait TokenLoss<R>: Copy + Sync {
     fn token(&self, log_prob: R, old_log_prob: R, advantage: R) -> Token<R>;
 }
 
+impl<R: Real> Token<R> {
+    /// Gradient and summed terms with rollout weight `omega`, which is a constant, and aggregation weight `w`.
+    #[inline(always)]
+    pub(super) fn weighed(self, omega: R, w: R) -> ([R; 1], [R; 4]) {
+        let loss = self.loss * omega;
+        let gradient = self.slope * omega * w;
+        // a NaN loss has a NaN gradient, whatever the comparisons gave
+        let gradient = if loss.is_nan() { loss } else { gradient };
+        let count = |yes: bool| if yes { R::one() } else { R::zero() };
+        ([gradient], [loss, count(self.held), count(self.held_below), self.kl])
+    }
+}
+
 /// Aggregates a loss over a batch, writes its gradient and averages its metrics.
+#[multiversion(avx512)]
 pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
     batch: &Batch<'_>,
     input: PolicyLossInput<'_, R>,
@@ -124,53 +124,22 @@ pub(crate) fn evaluate<R: Real, F: TokenLoss<R>>(
     grad: &mut [R],
 ) -> PolicyLoss {
     let mut totals = [Sum::default(); 4];
-    in_order(
-        batch,
-        Work::ONE,
-        [grad],
-        |part, [grad], report| walk(part, input.part(part), formula, plan, grad, report),
-        |parts: [f64; 4]| Sum::add_each(&mut totals, &parts),
-    );
+    let loss_of_part = |part: &Part<'_>, [grad]: [&mut [R]; 1], report: &mut dyn FnMut([f64; 4])| {
+        let formula = *formula;
+        // without weights the log-probabilities are a placeholder
+        let (omegas, weighs) = (input.weights.unwrap_or(input.log_probs), input.weights.is_some());
+        let inputs = [input.log_probs, input.old_log_probs, input.advantages, omegas].map(|tokens| part.of(tokens));
+        for (row, weight) in plan.rows_from(&part.batch, part.sequences.start) {
+            let w = R::narrow(weight);
+            let mut parts = fold_row(&row, inputs, [&mut *grad], |[new, old, advantage, omega]| {
+                formula.token(new, old, advantage).weighed(if weighs { omega } else { R::one() }, w)
+            });
+            parts[0] *= weight;
+            report(parts);
+        }
+    };
+    in_order(batch, Work::ONE, [grad], loss_of_part, |parts: [f64; 4]| Sum::add_each(&mut totals, &parts));
     let [loss, held, held_below, kl] = Sum::values(&totals);
     let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / divisor.of(batch.kept() as f64) };
     PolicyLoss { loss, clip_fraction: mean(held), clip_fraction_lower: mean(held_below), kl: mean(kl) }
-}
-
-/// Gradient and summed terms of one token with rollout weight `omega`, which is a constant, and aggregation weight `w`.
-#[inline(always)]
-pub(super) fn weighed<R: Real>(token: Token<R>, omega: R, w: R) -> ([R; 1], [R; 4]) {
-    let loss = token.loss * omega;
-    let gradient = token.slope * omega * w;
-    // a NaN loss has a NaN gradient, whatever the comparisons gave
-    let gradient = if loss.is_nan() { loss } else { gradient };
-    let count = |yes: bool| if yes { R::one() } else { R::zero() };
-    ([gradient], [loss, count(token.held), count(token.held_below), token.kl])
-}
-
-#[multiversion(avx512)]
-fn walk<R: Real, F: TokenLoss<R>>(
-    part: &Part<'_>,
-    input: PolicyLossInput<'_, R>,
-    formula: &F,
-    plan: &Plan<'_>,
-    grad: &mut [R],
-    report: &mut dyn FnMut([f64; 4]),
-) {
-    let formula = *formula;
-    for (row, weight) in plan.rows_from(&part.batch, part.sequences.start) {
-        let w = R::narrow(weight);
-        let [new, old, advantages] = [input.log_probs, input.old_log_probs, input.advantages];
-        let mut parts = match input.weights {
-            None => fold_row(&row, [new, old, advantages], [&mut *grad], |[new, old, advantage]| {
-                weighed(formula.token(new, old, advantage), R::one(), w)
-            }),
-            Some(weights) => {
-                fold_row(&row, [new, old, advantages, weights], [&mut *grad], |[new, old, advantage, omega]| {
-                    weighed(formula.token(new, old, advantage), omega, w)
-                })
-            }
-        };
-        parts[0] *= weight;
-        report(parts);
-    }
 }

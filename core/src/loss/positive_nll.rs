@@ -69,7 +69,7 @@ pub fn positive_nll<R: Real>(
     check_len("log_probs", log_probs, batch.tokens())?;
     check_len("scores", scores, batch.sequences())?;
     check_len("grad", grad, batch.tokens())?;
-    check_not_negative("mu", config.mu)?;
+    check_not_negative::<R>("mu", config.mu)?;
     let good = || batch.rows().zip(scores).filter(|(_, &score)| (score > R::zero()) | score.is_nan());
     let undefined = batch.rows().zip(scores).any(|(row, score)| score.is_nan() && row.kept() > 0);
     let tokens = good().fold(0, |tokens, (row, _)| tokens + row.kept());

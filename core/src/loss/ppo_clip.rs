@@ -3,7 +3,7 @@ use super::{
     Aggregate, PolicyLoss, PolicyLossInput,
 };
 use crate::{
-    error::{check_config, check_not_negative, Result},
+    error::{check_config, check_not_negative, check_range, Result},
     layout::Batch,
     math::clamp,
     real::Real,
@@ -73,9 +73,8 @@ impl Default for PpoConfig<'_> {
 
 impl PpoConfig<'_> {
     /// Everything except the aggregation.
-    pub(crate) fn check(&self) -> Result<()> {
-        Clip::<f64>::new(self.clip_low, self.clip_high, self.dual_clip)?;
-        check_bound(self.log_ratio_bound).map(drop)
+    pub(crate) fn check<R: Real>(&self) -> Result<()> {
+        Clipping::<R>::new(self).map(drop)
     }
 }
 
@@ -131,18 +130,15 @@ pub fn ppo_clip<R: Real>(
     grad: &mut [R],
 ) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
-    let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
-    let bound = check_bound(config.log_ratio_bound)?;
+    let formula = Clipping::new(config)?;
     let plan = config.aggregate.plan(batch)?;
-    let kl_bound = if config.reported_kl == ReportedKl::Bounded { bound } else { f64::INFINITY };
-    let formula = Clipping { clip, bound: R::narrow(bound), kl_bound: R::narrow(kl_bound) };
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))
 }
 
 /// The checks of [`ppo_clip`] that need no data, for crates that compute it elsewhere.
 #[doc(hidden)]
-pub fn check_ppo_config(batch: &Batch<'_>, config: &PpoConfig<'_>) -> Result<()> {
-    config.check()?;
+pub fn check_ppo_config<R: Real>(batch: &Batch<'_>, config: &PpoConfig<'_>) -> Result<()> {
+    config.check::<R>()?;
     config.aggregate.plan(batch).map(drop)
 }
 
@@ -152,6 +148,15 @@ pub(super) struct Clipping<R> {
     pub(super) bound: R,
     /// The bound on the log-ratio that is reported; +inf if none.
     pub(super) kl_bound: R,
+}
+
+impl<R: Real> Clipping<R> {
+    fn new(config: &PpoConfig<'_>) -> Result<Self> {
+        let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
+        let bound = check_bound(config.log_ratio_bound)?;
+        let kl_bound = if config.reported_kl == ReportedKl::Bounded { bound } else { R::infinity() };
+        Ok(Self { clip, bound, kl_bound })
+    }
 }
 
 impl<R: Real> TokenLoss<R> for Clipping<R> {
@@ -199,8 +204,8 @@ pub(crate) struct Clipped<R> {
 
 impl<R: Real> Clip<R> {
     pub(crate) fn new(clip_low: f64, clip_high: f64, dual_clip: DualClip) -> Result<Self> {
-        check_not_negative("clip_low", clip_low)?;
-        check_not_negative("clip_high", clip_high)?;
+        check_not_negative::<R>("clip_low", clip_low)?;
+        check_not_negative::<R>("clip_high", clip_high)?;
         let (dual, both_signs) = match dual_clip {
             DualClip::Off => (f64::INFINITY, false),
             DualClip::NegativeOnly(c) => (c, false),
@@ -212,6 +217,7 @@ impl<R: Real> Clip<R> {
             dual,
             dual > 1.0 && (dual_clip == DualClip::Off || dual.is_finite()),
         )?;
+        check_range::<R>("dual_clip", dual)?;
         let (low, high, dual) = (R::narrow(1.0 - clip_low), R::narrow(1.0 + clip_high), R::narrow(dual));
         let never = R::infinity();
         Ok(if both_signs {

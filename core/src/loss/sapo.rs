@@ -81,9 +81,9 @@ pub fn sapo<R: Real>(
     grad: &mut [R],
 ) -> Result<PolicyLoss> {
     input.check(batch, grad)?;
-    check_positive("tau_positive", config.tau_positive)?;
-    check_positive("tau_negative", config.tau_negative)?;
-    let bound = R::narrow(check_bound(config.log_ratio_bound)?);
+    check_positive::<R>("tau_positive", config.tau_positive)?;
+    check_positive::<R>("tau_negative", config.tau_negative)?;
+    let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
     let formula = Gate { positive: R::narrow(config.tau_positive), negative: R::narrow(config.tau_negative), bound };
     Ok(evaluate(batch, input, &formula, &plan, config.divisor, grad))

@@ -54,7 +54,7 @@ pub fn surrogate<R: Real>(
     input.check(batch, grad)?;
     let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?;
-    Ok(evaluate(batch, input, &Surrogate { bound: R::narrow(bound) }, &plan, Divisor::Count, grad).loss)
+    Ok(evaluate(batch, input, &Surrogate { bound }, &plan, Divisor::Count, grad).loss)
 }
 
 #[derive(Clone, Copy)]

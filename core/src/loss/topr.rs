@@ -77,8 +77,8 @@ pub fn topr<R: Real>(
     let ToprInput { policy: input, scores } = input;
     input.check(batch, grad)?;
     check_len("scores", scores, batch.sequences())?;
-    check_not_negative("positive", config.positive)?;
-    check_not_negative("negative", config.negative)?;
+    check_not_negative::<R>("positive", config.positive)?;
+    check_not_negative::<R>("negative", config.negative)?;
     let plan = config.aggregate.plan(batch)?;
     Ok(tapered(batch, input, scores, config, &plan, grad))
 }

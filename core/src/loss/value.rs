@@ -113,7 +113,7 @@ pub fn value_loss<R: Real>(
     check_len("grad", grad, batch.tokens())?;
     let clip = config.clip.unwrap_or(f64::INFINITY);
     if config.clip.is_some() {
-        check_not_negative("clip", clip)?;
+        check_not_negative::<R>("clip", clip)?;
     }
     let plan = config.aggregate.plan(batch)?;
     let factor = if config.factor == ValueFactor::Half { 0.5 } else { 1.0 };

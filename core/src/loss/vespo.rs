@@ -86,10 +86,10 @@ pub fn vespo<R: Real>(
     grad: &mut [R],
 ) -> Result<VespoLoss> {
     input.check(batch, grad)?;
-    check_positive("k_positive", config.k_positive)?;
-    check_positive("lambda_positive", config.lambda_positive)?;
-    check_positive("k_negative", config.k_negative)?;
-    check_positive("lambda_negative", config.lambda_negative)?;
+    check_positive::<R>("k_positive", config.k_positive)?;
+    check_positive::<R>("lambda_positive", config.lambda_positive)?;
+    check_positive::<R>("k_negative", config.k_negative)?;
+    check_positive::<R>("lambda_negative", config.lambda_negative)?;
     let plan = config.aggregate.plan(batch)?;
     let (loss, phis, sequences) = evaluate(batch, input, config, &plan, grad);
     Ok(VespoLoss { loss, phi_mean: if sequences == 0.0 { 0.0 } else { phis / sequences } })

@@ -16,4 +16,4 @@ pub use elementary::{exp, ln, sqrt};
 pub(crate) use exp::ROUNDER_F32;
 #[cfg(any(all(feature = "std", target_arch = "x86_64"), all(target_arch = "wasm32", target_feature = "simd128")))]
 pub(crate) use exp::{reduced_f32, NEAR_ORIGIN_F32};
-pub(crate) use exp_remainder::exp_remainder;
+pub(crate) use exp_remainder::{exp_minus_one, exp_remainder, near_zero, remainder_near_zero};

@@ -152,7 +152,7 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
 /// Each sequence is read twice while it is in the cache; the batch is traversed once.
 #[multiversion(avx512)]
 fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((CoMoments, [f64; 5]))) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let inputs = [input.advantages, input.old_log_probs, input.rewards];
         let parts = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
             let p = exp(log_prob);

@@ -44,7 +44,7 @@ pub fn effective_sample_size<R: Real>(batch: &Batch<'_>, weights: &[R]) -> Resul
 #[multiversion]
 fn power_sums<R: Real>(batch: &Batch<'_>, weights: &[R]) -> [f64; 2] {
     let mut sums = [Sum::default(); 2];
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let parts = fold_row(&row, [weights], [], |[w]| ([], [w.widen(), w.widen() * w.widen()]));
         Sum::add_each(&mut sums, &parts);
     }

@@ -64,7 +64,7 @@ pub fn explained_variance<R: Real>(
 ) -> Result<f64> {
     check_len("values", input.values, batch.tokens())?;
     check_len("returns", input.returns, batch.tokens())?;
-    check_not_negative("epsilon", config.epsilon)?;
+    check_not_negative::<R>("epsilon", config.epsilon)?;
     explained_by(&CoMoments::of_two(batch, input.returns, input.values), config)
 }
 

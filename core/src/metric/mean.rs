@@ -44,7 +44,7 @@ pub fn mean<R: Real>(batch: &Batch<'_>, values: &[R], config: &MeanConfig) -> Re
 #[multiversion]
 fn total<R: Real>(batch: &Batch<'_>, values: &[R]) -> f64 {
     let mut all = Sum::default();
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let sum = row_total(&row, values);
         all.add(sum);
     }

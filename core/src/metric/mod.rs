@@ -23,6 +23,7 @@ pub use ratio::{clip_fractions, kl_means, ClipConfig, ClipFractions, KlMeans, Ra
 pub(crate) use ratio::{held_of_row, held_token};
 pub use rows::{row_means, row_normalize, RowNormalizeConfig};
 pub use running::RunningMoments;
+pub(crate) use set::check_verl;
 pub use set::{
     openrlhf_metrics, openrlhf_scratch_len, trl_metrics, trl_scratch_len, verl_metrics, ClipRatios, CompletionLengths,
     KlUse, LengthSummary, Lengths, OpenRlhfConfig, OpenRlhfInput, OpenRlhfMetrics, Reduction, RewardKl, RewardSource,

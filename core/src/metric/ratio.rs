@@ -65,7 +65,7 @@ pub fn kl_means<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &Mean
 #[multiversion]
 fn kl_sums<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>) -> [f64; 4] {
     let mut sums = [Sum::default(); 4];
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let parts = fold_row(&row, [input.log_probs, input.ref_log_probs], [], |[p, q]| {
             let value = |estimator| kl_value(&KlConfig { estimator, ..Default::default() }, p - q).widen();
             ([], [value(KlEstimator::K1), value(KlEstimator::Abs), value(KlEstimator::K2), value(KlEstimator::K3)])
@@ -171,7 +171,7 @@ pub fn clip_fractions<R: Real>(
 #[multiversion]
 fn held<R: Real>(batch: &Batch<'_>, input: RatioInput<'_, R>, clip: &Clip<R>) -> [f64; 3] {
     let mut counts = [Sum::default(); 3];
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         for (count, part) in counts.iter_mut().zip(held_of_row(&row, input, clip)) {
             count.add(part);
         }

@@ -102,14 +102,14 @@ pub fn row_normalize<R: Real>(
 ) -> Result<()> {
     check_len("values", values, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
-    check_positive("floor", config.floor)?;
+    check_positive::<R>("floor", config.floor)?;
     normalized(batch, values, config.floor, out);
     Ok(())
 }
 
 #[multiversion]
 fn normalized<R: Real>(batch: &Batch<'_>, values: &[R], floor: f64, out: &mut [R]) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let n = row.kept().max(1) as f64;
         let sum = row_total(&row, values);
         let mean = sum / n;

@@ -117,7 +117,7 @@ pub fn variance_proxy<R: Real>(
     if let Some(weights) = input.weights {
         check_len("weights", weights, batch.tokens())?;
     }
-    check_not_negative("gradient_norm", gradient_norm)?;
+    check_not_negative::<R>("gradient_norm", gradient_norm)?;
     if batch.sequences() == 0 {
         return Err(Error::EmptyMask);
     }
@@ -139,7 +139,7 @@ fn sums<R: Real>(batch: &Batch<'_>, input: VarianceProxyInput<'_, R>, divisor: D
     let mut totals = [Sum::default(); 3];
     // without weights the advantages serve as a placeholder that does not affect the result
     let weights = input.weights.unwrap_or(input.advantages);
-    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+    for row in batch.token_rows().filter(|row| row.last_kept().is_some()) {
         let inputs = [input.old_log_probs, input.sum_pi_squared, input.advantages, weights];
         let sums = fold_row(&row, inputs, [], |[old, squares, advantage, weight]| {
             let s = (R::one() - R::narrow(2.0) * exp(old) + squares).widen();

@@ -1,10 +1,24 @@
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{
+    sync::{mpsc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use super::{in_order, threads::REPORTS, Work};
 use crate::{advantage::*, divergence::*, loss::*, metric::*, policy::*, Batch, Groups, Layout, Mask, Moments};
+
+/// Other numbers and lengths for every `TOKENWISE_SEED`.
+fn seed() -> u32 {
+    std::env::var("TOKENWISE_SEED").map_or(0, |seed| seed.parse().unwrap())
+}
 
 /// Every kernel that is split, over a batch large enough to be; all results as bits.
 fn everything(batch: &Batch<'_>) -> Vec<u64> {
     let (tokens, rows) = (batch.tokens(), batch.sequences());
     let mut bits = Vec::new();
     let numbers = |salt: u32| -> Vec<f32> {
+        let salt = salt ^ seed();
         let noise = |i: usize| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(salt).rotate_left(13);
         (0..tokens).map(|i| noise(i) as f32 / 4e9 - 1.05).collect()
     };
@@ -66,11 +80,12 @@ fn logits(batch: &Batch<'_>) -> Vec<u32> {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let lengths: Vec<u32> = (0..120).map(|row| row * row * 37 % 4096).collect();
+    let lengths: Vec<u32> = (0..120_u32).map(|row| (row * row * 37).wrapping_add(seed() * row) % 4096).collect();
     let mut offsets = vec![0];
     lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
-    let keep: Vec<bool> = (0..offsets[120]).map(|i| i % 37 != 5).collect();
-    let packed = Batch::new(Layout::packed(&offsets).unwrap(), Mask::new(&keep)).unwrap();
+    let total = offsets[120] as usize;
+    let keep: Vec<bool> = (0..total.max(48 * 4096)).map(|i| i % 37 != 5).collect();
+    let packed = Batch::new(Layout::packed(&offsets).unwrap(), Mask::new(&keep[..total])).unwrap();
     let padded = Batch::new(Layout::padded(48, 4096).unwrap(), Mask::new(&keep[..48 * 4096])).unwrap();
     let short = Batch::new(Layout::padded(3, 100).unwrap(), Mask::new(&keep[..300])).unwrap();
     let with = |threads| {
@@ -82,4 +97,60 @@ fn the_number_of_threads_changes_no_bit() {
     for threads in [2, 3, 7] {
         assert!(alone == with(threads), "{threads} threads");
     }
+}
+
+#[test]
+fn a_small_batch_starts_no_pool() {
+    let batch = Batch::new(Layout::padded(2, 2).unwrap(), Mask::new(&[true; 4])).unwrap();
+    let mut out = [0.0; 4];
+    whiten(&batch, &[1.0, 2.0, 3.0, 4.0], &WhitenConfig::default(), &mut out).unwrap();
+    // fails if there is a global pool; no other test uses one
+    rayon::ThreadPoolBuilder::new().num_threads(1).build_global().unwrap();
+}
+
+/// Every thread of the pool calls formulas under one lock: a thread that waited by running another job would ask for
+/// the lock that it holds, and one that waited for a helper that cannot start would wait for ever.
+#[test]
+fn a_host_may_hold_a_lock_while_it_calls() {
+    let (done, finished) = mpsc::channel();
+    thread::spawn(move || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let (lock, keep) = (Mutex::new(()), vec![true; 1 << 18]);
+        let batch = Batch::new(Layout::padded(2, 1 << 17).unwrap(), Mask::new(&keep)).unwrap();
+        let call = || {
+            let _guard = lock.lock().unwrap();
+            whiten_in_place(&batch, &mut vec![0.5_f32; 1 << 18], &WhitenConfig::default()).unwrap();
+        };
+        pool.scope(|scope| (0..60).for_each(|_| scope.spawn(|_| call())));
+        done.send(()).unwrap();
+    });
+    assert_eq!(finished.recv_timeout(Duration::from_secs(120)), Ok(()), "deadlock");
+}
+
+#[test]
+fn reports_of_many_sequences_need_little_memory() {
+    const SEQUENCES: usize = 1 << 20;
+    let keep = vec![true; SEQUENCES];
+    let batch = Batch::new(Layout::padded(SEQUENCES, 1).unwrap(), Mask::new(&keep)).unwrap();
+    let reported = AtomicUsize::new(0);
+    let (mut combined, mut most) = (0, 0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    pool.install(|| {
+        in_order(
+            &batch,
+            Work::ONE,
+            [] as [&mut [f32]; 0],
+            |part, [], report| {
+                reported.fetch_add(part.sequences.len(), Relaxed);
+                part.sequences.clone().for_each(|sequence| report([sequence; 8]));
+            },
+            |numbers: [usize; 8]| {
+                assert_eq!(numbers, [combined; 8]);
+                most = most.max(reported.load(Relaxed) - combined);
+                combined += 1;
+            },
+        );
+    });
+    assert_eq!(combined, SEQUENCES);
+    assert!(most * size_of::<[usize; 8]>() <= REPORTS, "{most} reports at once");
 }

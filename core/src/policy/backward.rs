@@ -133,6 +133,39 @@ fn write<L: Logit>(batch: &Batch<'_>, input: LogitsGradientInput<'_, L>, scale: 
                 *grad = slope(distance, exp(distance));
             }
         }
-        grad[input.tokens[slot] as usize] += g;
+        let token = input.tokens[slot] as usize;
+        if logits[token].load() * scale == row.max {
+            // p = 1 / sum; in g − p g the small 1 − p of a nearly certain token would be lost
+            let others = L::Compute::narrow(row.rest / row.sum);
+            grad[token] = g * others + inverse_sum * (h * mean_distance);
+        } else {
+            grad[token] += g;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, Mask};
+
+    #[test]
+    fn the_gradient_of_a_nearly_certain_token_is_relatively_accurate() {
+        let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
+        for distance in [5.0_f32, 20.0, 40.0] {
+            let mut grad = [9.0_f32; 2];
+            let input = LogitsGradientInput {
+                logits: &[-distance, 0.0],
+                vocab: 2,
+                tokens: &[1],
+                grad_log_probs: &[1.0],
+                grad_entropy: &[0.0],
+            };
+            logits_gradient(&batch, input, &PolicyConfig::default(), &mut grad).unwrap();
+            let other = libm::exp(-f64::from(distance));
+            let expected = other / (1.0 + other);
+            approx::assert_relative_eq!(f64::from(grad[1]), expected, max_relative = 3e-7);
+            approx::assert_relative_eq!(f64::from(grad[0]), -expected, max_relative = 3e-7);
+        }
     }
 }

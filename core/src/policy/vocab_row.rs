@@ -2,6 +2,12 @@
 //!
 //! A row is read in blocks that fit the L1 cache: first the block's maximum, then its terms in 16 lanes of the row's
 //! own type, whose sums are added in `f64`. When the maximum grows, the sums so far are rescaled (online soft-max).
+//!
+//! The term of the maximum itself, which is 1, is kept out of the sum: of a nearly certain token only the others tell
+//! how certain it is, and beside a 1 they would be rounded away. The block that raises the maximum is summed a second
+//! time without that term if it dominates the block; otherwise subtracting 1 loses at most a bit. That is one block of
+//! a row in most cases, and at worst every block, which doubles the time: a maximum that grows from block to block by
+//! more than the sum of its block.
 
 use core::{array, mem::size_of};
 
@@ -12,7 +18,10 @@ use crate::{
     math::{exp, exp_near, ln},
     real::Real,
     reduce::{tree, CHUNK, LANES},
-    simd::vocab::{Ahead, BLOCK},
+    simd::{
+        multiversion,
+        vocab::{Ahead, BLOCK},
+    },
 };
 
 #[cfg(test)]
@@ -30,7 +39,9 @@ pub(crate) struct VocabRow<R> {
     pub(crate) max: R,
     /// Every `z − m` is at least `R::NEAR`, so that [`exp_near`] may be used; it gives the same bits as [`exp`].
     pub(crate) near: bool,
-    /// Σ e^{z−m}
+    /// Σ e^{z−m} without one entry whose z is m: the odds against that entry
+    pub(crate) rest: f64,
+    /// Σ e^{z−m} = 1 + rest
     pub(crate) sum: f64,
     /// Σ e^{z−m} (z − m)
     pub(crate) weighted: f64,
@@ -39,9 +50,11 @@ pub(crate) struct VocabRow<R> {
 }
 
 impl<R: Real> VocabRow<R> {
-    /// ln Σ e^{z−m}; NaN for a row without any finite entry.
+    /// ln Σ e^{z−m}, accurate also where it is close to 0; NaN for a row without any finite entry.
     pub(crate) fn log_sum(&self) -> f64 {
-        ln(self.sum)
+        // what rounding took from 1 + rest; both differences are exact
+        let lost = self.rest - (self.sum - 1.0);
+        ln(self.sum) + lost / self.sum
     }
 
     /// H = ln Σ e^z − Σ p z.
@@ -72,7 +85,7 @@ impl<R: Real> VocabRow<R> {
 
     #[inline(always)]
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
-        let mut row = Self { max: R::neg_infinity(), near: false, sum: 0.0, weighted: 0.0, squares: 0.0 };
+        let mut row = Self { max: R::neg_infinity(), near: false, rest: 0.0, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
         let mut block = Block::new();
         for start in (0..logits.len()).step_by(BLOCK) {
@@ -85,7 +98,8 @@ impl<R: Real> VocabRow<R> {
             }
             let z = in_place.unwrap_or_else(|| block.all());
             let (least, largest) = range(z);
-            if largest > row.max {
+            let raises = largest > row.max;
+            if raises {
                 row.raise_max(largest);
             }
             least_of_all = if least < least_of_all { least } else { least_of_all };
@@ -103,15 +117,21 @@ impl<R: Real> VocabRow<R> {
             if max == R::neg_infinity() && logits.iter().all(|logit| logit.load() == R::neg_infinity()) {
                 continue;
             }
-            row.sum += sums[0];
+            row.rest += match sums[0] {
+                // two entries equal to the maximum would make 2
+                sum if raises && sum < 2.0 => sum_below(z, logits.len(), max),
+                sum if raises => sum - 1.0,
+                sum => sum,
+            };
             row.weighted += sums[1];
             row.squares += sums.get(2).copied().unwrap_or(0.0);
         }
         row.near = least_of_all - row.max >= R::NEAR;
         // no finite entry: there is no distribution
         if row.max == R::neg_infinity() {
-            row.sum = f64::NAN;
+            row.rest = f64::NAN;
         }
+        row.sum = 1.0 + row.rest;
         row
     }
 
@@ -119,9 +139,10 @@ impl<R: Real> VocabRow<R> {
         if self.max > R::neg_infinity() {
             let drop = self.max.widen() - largest.widen();
             let factor = exp(drop);
+            let sum = 1.0 + self.rest;
             // avoids 0 · −inf where the factor underflows
-            self.weighted = if factor > 0.0 { factor * (self.weighted + drop * self.sum) } else { 0.0 };
-            self.sum *= factor;
+            self.weighted = if factor > 0.0 { factor * (self.weighted + drop * sum) } else { 0.0 };
+            self.rest = factor * sum;
             self.squares *= factor * factor;
         }
         self.max = largest;
@@ -220,6 +241,25 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
     }
 }
 
+/// `e^{z−m}`, and 0 for the maximum itself.
+struct Below<R>(R);
+
+impl<R: Real> Terms<R, 1, 1> for Below<R> {
+    #[inline(always)]
+    fn of(&self, [z]: [R; 1]) -> [R; 1] {
+        let term = exp(z - self.0);
+        [if z == self.0 { R::zero() } else { term }]
+    }
+}
+
+/// Σ e^{z−m} of a block over the entries below the maximum.
+#[inline(never)] // few blocks need it
+#[multiversion]
+fn sum_below<R: Real>(z: &[R; BLOCK], len: usize, max: R) -> f64 {
+    let [sum] = block_sums([(z, len)], &Below(max));
+    sum
+}
+
 /// Sums `N` terms over blocks of equal length side by side, in lanes of the compute type, and widens the sums to `f64`.
 /// A block comes with the number of its entries that are not padding.
 #[inline(always)]
@@ -263,16 +303,22 @@ pub(crate) fn check_logits<L: Logit>(
     vocab: usize,
     temperature: f64,
 ) -> Result<L::Compute> {
-    check_vocab(batch, what, logits.len(), vocab, temperature)?;
+    check_vocab::<L::Compute>(batch, what, logits.len(), vocab, temperature)?;
     Ok(L::Compute::narrow(1.0 / temperature))
 }
 
 /// The checks of logits by their number, for crates that compute with them elsewhere.
 #[doc(hidden)]
-pub fn check_vocab(batch: &Batch<'_>, what: &'static str, logits: usize, vocab: usize, temperature: f64) -> Result<()> {
+pub fn check_vocab<R: Real>(
+    batch: &Batch<'_>,
+    what: &'static str,
+    logits: usize,
+    vocab: usize,
+    temperature: f64,
+) -> Result<()> {
     check_config("vocab", "at least 1", vocab as f64, vocab > 0)?;
     check_count(what, logits, checked_size("tokens × vocab", batch.tokens(), vocab)?)?;
-    check_positive("temperature", temperature)
+    check_positive::<R>("temperature", temperature)
 }
 
 /// Rejects a kept token that is not in the vocabulary.

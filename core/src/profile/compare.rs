@@ -58,12 +58,12 @@ impl CompareConfig<'_> {
     fn check(&self) -> Result<()> {
         check_unit("gamma", self.gamma)?;
         check_unit("lambda", self.lambda.unwrap_or(1.0))?;
-        check_finite("beta", self.beta.unwrap_or(0.0))?;
-        check_not_negative("clip_low", self.clip_low)?;
-        check_not_negative("clip_high", self.clip_high)?;
+        check_finite::<f64>("beta", self.beta.unwrap_or(0.0))?;
+        check_not_negative::<f64>("clip_low", self.clip_low)?;
+        check_not_negative::<f64>("clip_high", self.clip_high)?;
         let dual_clip = self.dual_clip.unwrap_or(2.0);
         check_config("dual_clip", "above 1 and finite", dual_clip, dual_clip > 1.0 && dual_clip.is_finite())?;
-        check_not_negative("value_clip", self.value_clip.unwrap_or(0.0))
+        check_not_negative::<f64>("value_clip", self.value_clip.unwrap_or(0.0))
     }
 
     /// The conventions with the numbers that are set for both sides.

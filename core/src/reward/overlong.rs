@@ -77,7 +77,7 @@ pub fn overlong_penalty<R: Real>(input: OverlongInput<'_, R>, config: &OverlongC
     check_len("out", out, input.scores.len())?;
     let buffer = f64::from(config.buffer);
     check_config("buffer", "at least 1 and at most max_len", buffer, (1..=config.max_len).contains(&config.buffer))?;
-    check_not_negative("factor", config.factor)?;
+    check_not_negative::<R>("factor", config.factor)?;
     let free = i64::from(config.max_len) - i64::from(config.buffer);
     for ((out, &score), &length) in out.iter_mut().zip(input.scores).zip(input.lengths) {
         let mut excess = i64::from(length) - free;

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, Result},
+    error::{check_config, check_finite, check_len, check_range, Result},
     groups::Groups,
     layout::{Batch, Row},
     real::Real,
@@ -62,6 +62,7 @@ pub fn repetition_penalty<R: Real>(
     check_config("ngram", "at least 1", config.ngram as f64, config.ngram > 0)?;
     let penalty = config.penalty;
     check_config("penalty", "finite and not positive", penalty, penalty.is_finite() && penalty <= 0.0)?;
+    check_range::<R>("penalty", penalty)?;
     for (row, out) in batch.rows().zip(out) {
         let kept = row.kept();
         *out = R::zero();
@@ -158,7 +159,7 @@ pub fn length_penalty_group<R: Real>(
     check_len("out", out, groups.sequences())?;
     let weights = [config.output_weight, config.input_weight, config.turn_weight];
     for (what, weight) in ["output_weight", "input_weight", "turn_weight"].into_iter().zip(weights) {
-        check_config(what, "finite", weight, weight.is_finite())?;
+        check_finite::<R>(what, weight)?;
     }
     let lengths = |index: usize| [input.outputs[index], input.inputs[index], input.turns[index]];
     for group in 0..groups.count() {

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_finite, check_len, Result},
+    error::{check_config, check_finite, check_len, check_range, Result},
     layout::Batch,
     real::Real,
     reduce::{map_row, row_difference},
@@ -74,7 +74,7 @@ pub fn kl_in_scores<R: Real>(
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     check_len("out", out, batch.sequences())?;
-    check_finite("beta", config.beta)?;
+    check_finite::<R>("beta", config.beta)?;
     less_kl(batch, input, config.beta, out);
     Ok(())
 }
@@ -153,8 +153,10 @@ pub fn clipped_rewards<R: Real>(
     check_len("scores", input.scores, batch.sequences())?;
     check_len("kl", input.kl, batch.tokens())?;
     check_len("rewards", rewards, batch.tokens())?;
-    check_finite("beta", config.beta)?;
+    check_finite::<R>("beta", config.beta)?;
     check_config("high", "not below low", config.high, config.high >= config.low)?;
+    check_range::<R>("low", config.low)?;
+    check_range::<R>("high", config.high)?;
     let beta = R::narrow(if config.beta > 0.0 { config.beta } else { 0.0 });
     let (low, high) = (R::narrow(config.low), R::narrow(config.high));
     for (row, &score) in batch.rows().zip(input.scores) {

@@ -106,9 +106,9 @@ pub fn shape_rewards<R: Real>(
     check_len("scores", input.scores, batch.tokens())?;
     check_len("kl", input.kl, batch.tokens())?;
     check_len("rewards", rewards, batch.tokens())?;
-    check_shape_config(config)?;
+    check_shape_config::<R>(config)?;
     let beta = R::narrow(config.beta);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         map_row(&row, [input.scores, input.kl], rewards, |[score, kl]| score - beta * kl);
     }
     Ok(())
@@ -116,8 +116,8 @@ pub fn shape_rewards<R: Real>(
 
 /// The checks of [`shape_rewards`] that need no data, for crates that compute it elsewhere.
 #[doc(hidden)]
-pub fn check_shape_config(config: &ShapeConfig) -> Result<()> {
-    check_finite("beta", config.beta)
+pub fn check_shape_config<R: Real>(config: &ShapeConfig) -> Result<()> {
+    check_finite::<R>("beta", config.beta)
 }
 
 /// What [`kl_in_reward`] reads.
@@ -196,7 +196,7 @@ pub fn kl_in_reward<R: Real>(
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("ref_log_probs", input.ref_log_probs, batch.tokens())?;
     check_len("rewards", rewards, batch.tokens())?;
-    check_finite("beta", config.beta)?;
+    check_finite::<R>("beta", config.beta)?;
     if batch.sequences() == 0 {
         return Err(Error::EmptyMask);
     }
@@ -213,7 +213,7 @@ fn priced<R: Real>(
     let beta = R::narrow(config.beta);
     let inputs = [input.scores, input.old_log_probs, input.ref_log_probs];
     let mut means = Sum::default();
-    by_estimator!(&config.kl, |estimate| for row in batch.rows() {
+    by_estimator!(&config.kl, |estimate| for row in batch.token_rows() {
         let [sum] = fold_row(&row, inputs, [&mut *rewards], |[score, old, reference]| {
             let kl = estimate.value(old - reference);
             ([score - beta * kl], [kl])

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_finite, check_len, Result},
+    error::{check_config, check_finite, check_len, check_range, Result},
     real::Real,
 };
 
@@ -57,6 +57,7 @@ pub fn stop_properly_penalty<R: Real>(
     check_len("truncated", input.truncated, input.scores.len())?;
     check_len("out", out, input.scores.len())?;
     check_config("coefficient", "finite and at most 1", coefficient, coefficient.is_finite() && coefficient <= 1.0)?;
+    check_range::<R>("coefficient", coefficient)?;
     let c = R::narrow(coefficient);
     for ((out, &score), &truncated) in out.iter_mut().zip(input.scores).zip(input.truncated) {
         *out = match truncated {
@@ -118,7 +119,7 @@ pub fn missing_eos_penalty<R: Real>(
 ) -> Result<()> {
     check_len("ended", input.ended, input.scores.len())?;
     check_len("out", out, input.scores.len())?;
-    check_finite("penalty", config.penalty)?;
+    check_finite::<R>("penalty", config.penalty)?;
     let penalty = R::narrow(config.penalty);
     for ((out, &score), &ended) in out.iter_mut().zip(input.scores).zip(input.ended) {
         *out = if ended { score } else { score - penalty };
@@ -205,9 +206,12 @@ pub fn reward_scale_clip<R: Real>(scores: &[R], config: &RewardScaleConfig, out:
         RewardScaleConfig::ShiftScaleClip { bias, scale, bound } => (bias, scale, -bound, bound),
         RewardScaleConfig::Map { from: (low, high), .. } => (0.0, 1.0, low, high),
     };
-    check_finite("bias", bias)?;
-    check_finite("scale", factor)?;
+    check_finite::<R>("bias", bias)?;
+    check_finite::<R>("scale", factor)?;
     check_config("high", "not below low", high, high >= low)?;
+    // a symmetric bound is named `high`
+    check_range::<R>("high", high)?;
+    check_range::<R>("low", low)?;
     if let RewardScaleConfig::Map { from, to } = *config {
         check_config(
             "from",
@@ -215,8 +219,8 @@ pub fn reward_scale_clip<R: Real>(scores: &[R], config: &RewardScaleConfig, out:
             from.1,
             from.0.is_finite() && from.1.is_finite() && from.1 > from.0,
         )?;
-        check_finite("to", to.0)?;
-        check_finite("to", to.1)?;
+        check_finite::<R>("to", to.0)?;
+        check_finite::<R>("to", to.1)?;
     }
     let mut held = 0_u64;
     for (out, score) in out.iter_mut().zip(scores) {

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, check_positive, Result},
+    error::{check_config, check_len, check_not_negative, check_positive, check_range, Result},
     layout::{Batch, Row},
     math::{clamp, exp},
     real::Real,
@@ -74,13 +74,14 @@ crate::spelling::tagged! {
 }
 
 impl WeightBound {
-    pub(crate) fn check(self) -> Result<()> {
+    pub(crate) fn check<R: Real>(self) -> Result<()> {
         match self {
             Self::Unbounded => Ok(()),
-            Self::Truncate { upper } => check_positive("upper", upper),
+            Self::Truncate { upper } => check_positive::<R>("upper", upper),
             Self::Zero { lower, upper } | Self::Clamp { lower, upper } => {
-                check_config("lower", "finite and not negative", lower, lower >= 0.0 && lower.is_finite())?;
-                check_config("upper", "positive and not below lower", upper, upper > 0.0 && upper >= lower)
+                check_not_negative::<R>("lower", lower)?;
+                check_config("upper", "positive and not below lower", upper, upper > 0.0 && upper >= lower)?;
+                check_range::<R>("upper", upper)
             }
         }
     }
@@ -214,11 +215,11 @@ impl RolloutConfig {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
-        self.bound.check()?;
+    pub(crate) fn check<R: Real>(&self) -> Result<()> {
+        self.bound.check::<R>()?;
         match self.log_bound {
             LogBound::Unbounded => Ok(()),
-            LogBound::At(bound) => check_positive("log_bound", bound),
+            LogBound::At(bound) => check_positive::<R>("log_bound", bound),
         }
     }
 

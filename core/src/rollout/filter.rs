@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, check_not_negative, Result},
+    error::{check_config, check_len, check_not_negative, check_range, Result},
     groups::{group_scratch_len, Groups},
     math::sqrt,
     real::Real,
@@ -74,10 +74,12 @@ pub fn dynamic_sampling_filter<R: Real>(
     check_len("keep", keep, groups.count())?;
     match *config {
         GroupRule::NotConstant => {}
-        GroupRule::Spread { at_least } => check_not_negative("at_least", at_least)?,
+        GroupRule::Spread { at_least } => check_not_negative::<R>("at_least", at_least)?,
         GroupRule::MeanBetween { low, high } => {
             check_config("low", "a number", low, !low.is_nan())?;
             check_config("high", "not below low", high, high >= low)?;
+            check_range::<R>("low", low)?;
+            check_range::<R>("high", high)?;
         }
     }
     scratch.fill(Moments::default());

@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, Error, Result},
+    error::{check_config, check_finite, check_len, check_range, Error, Result},
     layout::Batch,
     math::{clamp, exp, ln},
     real::Real,
@@ -72,14 +72,15 @@ impl Default for GateConfig {
 }
 
 impl GateConfig {
-    fn check(&self) -> Result<()> {
-        check_config("lower", "finite", self.lower, self.lower.is_finite())?;
+    fn check<R: Real>(&self) -> Result<()> {
+        check_finite::<R>("lower", self.lower)?;
         check_config(
             "upper",
             "finite and not below lower",
             self.upper,
             self.upper.is_finite() && self.upper >= self.lower,
         )?;
+        check_range::<R>("upper", self.upper)?;
         if self.level == GateLevel::Off {
             return Ok(());
         }
@@ -170,7 +171,7 @@ pub fn rollout_gate<R: Real>(
 ) -> Result<GateReport> {
     input.check(batch)?;
     check_len("weights", weights, batch.tokens())?;
-    config.check()?;
+    config.check::<R>()?;
     if batch.kept() == 0 {
         return Err(Error::EmptyMask);
     }
@@ -184,10 +185,10 @@ fn gate<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &GateCon
     let lower = if plain { R::narrow(config.lower) } else { R::neg_infinity() };
     let upper = R::narrow(config.upper);
     let (mut kl, mut filtered) = (Sum::default(), Sum::default());
-    for row in batch.rows().filter(|row| row.last_kept().is_none()) {
+    for row in batch.token_rows().filter(|row| row.last_kept().is_none()) {
         row.of_mut(weights).fill(R::zero());
     }
-    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+    for row in batch.token_rows().filter(|row| row.last_kept().is_some()) {
         let inputs = [input.old_log_probs, input.rollout_log_probs];
         let of_sequence = (config.level == GateLevel::Sequence).then(|| {
             let [sum] = fold_row(&row, inputs, [], |[old, rollout]| ([], [config.token(old, rollout).widen()]));

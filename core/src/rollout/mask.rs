@@ -76,8 +76,8 @@ pub fn off_policy_sequence_mask<R: Real>(
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("advantages", input.advantages, batch.tokens())?;
     check_len("keep", keep, batch.tokens())?;
-    check_not_negative("threshold", config.threshold)?;
-    for row in batch.rows() {
+    check_not_negative::<R>("threshold", config.threshold)?;
+    for row in batch.token_rows() {
         let [sum] = fold_row(&row, [input.log_probs, input.old_log_probs], [], |[new, old]| {
             let k = (old - new).widen();
             ([], [if config.unscored == Unscored::Ignore && k.is_nan() { 0.0 } else { k }])
@@ -134,7 +134,7 @@ pub fn kl_mask<R: Real>(
 ) -> Result<()> {
     input.check(batch)?;
     check_len("keep", keep, batch.tokens())?;
-    check_not_negative("tau", config.tau)?;
+    check_not_negative::<R>("tau", config.tau)?;
     let pairs = input.old_log_probs.iter().zip(input.rollout_log_probs);
     for ((keep, &kept), (&old, &rollout)) in keep.iter_mut().zip(batch.mask().as_slice()).zip(pairs) {
         *keep = kept && 0.5 * square(old, rollout) <= config.tau;
@@ -203,7 +203,7 @@ pub fn m2po_mask<R: Real>(
     input.check(batch)?;
     check_len("scratch", scratch, m2po_scratch_len(batch))?;
     check_len("keep", keep, batch.tokens())?;
-    check_positive("tau", config.tau)?;
+    check_positive::<R>("tau", config.tau)?;
     let pairs = || input.old_log_probs.iter().zip(input.rollout_log_probs).zip(batch.mask().as_slice());
     let kept = pairs().filter(|(_, &keep)| keep).map(|((&old, &rollout), _)| square(old, rollout));
     for (slot, x) in scratch.iter_mut().zip(kept) {

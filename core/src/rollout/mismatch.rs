@@ -110,7 +110,7 @@ fn mismatch<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Div
     let mut sequences = [Sum::default(); 8];
     let mut extremes = Extremes::NONE;
     let bound = R::narrow(20.0);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let inputs = [input.old_log_probs, input.rollout_log_probs];
         let sums = fold_row(&row, inputs, [], |[old, rollout]| {
             let delta = old - rollout;

@@ -76,7 +76,7 @@ fn difference<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>) -> Probabi
     let (mut joint, mut gaps, mut extremes) = (CoMoments::default(), Moments::default(), Extremes::NONE);
     let mut total = Sum::default();
     let inputs = [input.old_log_probs, input.rollout_log_probs];
-    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+    for row in batch.token_rows().filter(|row| row.last_kept().is_some()) {
         let sums = fold_row(&row, inputs, [], |[old, rollout]| {
             let (p, q) = (exp(old), exp(rollout));
             ([], [p.widen(), q.widen(), (p - q).abs().widen()])

@@ -256,7 +256,7 @@ pub fn rollout_rejection<R: Real>(
 
 #[multiversion]
 fn reject<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>, keep: &mut [bool]) {
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let keep = row.of_mut(keep);
         keep.copy_from_slice(row.keep);
         for criterion in config.criteria {

@@ -219,7 +219,7 @@ fn metrics<R: Real>(
     let (mut tokens, mut sequences) = (Extremes::NONE, Extremes::NONE);
     let (mut moments, mut sequence_sum) = (Moments::default(), Sum::default());
     let [mut high, mut low, mut touched] = [0.0; 3];
-    for row in batch.rows().filter(|row| row.last_kept().is_some()) {
+    for row in batch.token_rows().filter(|row| row.last_kept().is_some()) {
         let s = criterion.sequence(&row, input, divisor);
         let parts: [f64; 6] = if per_token {
             let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
@@ -268,7 +268,7 @@ fn metrics<R: Real>(
 /// One pass over the tokens that needs no mask buffer.
 fn totals<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>) -> RejectionTotals {
     let (mut tokens, mut sequences) = (0_u64, 0_u64);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let by_sequence = config.criteria.iter().filter(|criterion| criterion.option.parts().0 != Scope::Token);
         let outside = |criterion: &Criterion, s: f64| {
             let (lower, upper) = criterion.bounds();

@@ -66,7 +66,7 @@ impl Default for PfPpoRule {
 pub fn pf_ppo_weights<R: Real>(scores: &[R], config: &PfPpoRule, weights: &mut [f64]) -> Result<()> {
     check_len("weights", weights, scores.len())?;
     if let PfPpoRule::Power { power } = *config {
-        check_not_negative("power", power)?;
+        check_not_negative::<R>("power", power)?;
     }
     let mut extremes = Extremes::NONE;
     for score in scores {

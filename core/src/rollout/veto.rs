@@ -1,5 +1,5 @@
 use crate::{
-    error::{check_config, check_len, Result},
+    error::{check_config, check_len, check_not_negative, check_range, Result},
     layout::Batch,
     math::exp,
     real::Real,
@@ -65,10 +65,11 @@ pub fn sequence_veto<R: Real>(
     input.check(batch)?;
     check_len("keep", keep, batch.tokens())?;
     let VetoConfig { lower, upper } = *config;
-    check_config("lower", "finite and not negative", lower, lower >= 0.0 && lower.is_finite())?;
+    check_not_negative::<R>("lower", lower)?;
     check_config("upper", "not below lower", upper, upper >= lower)?;
+    check_range::<R>("upper", upper)?;
     let (lower, upper) = (R::narrow(lower), R::narrow(upper));
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
         let believed = pairs.zip(row.keep).filter(|(_, &kept)| kept).all(|((&old, &rollout), _)| {
             let ratio = exp(old - rollout);

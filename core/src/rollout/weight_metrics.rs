@@ -115,7 +115,7 @@ pub fn rollout_weight_metrics<R: Real>(
     config: &RolloutConfig,
 ) -> Result<RolloutWeightMetrics> {
     input.check(batch)?;
-    config.check()?;
+    config.check::<R>()?;
     if batch.kept() == 0 {
         return Err(Error::EmptyMask);
     }
@@ -159,7 +159,7 @@ fn metrics<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &Roll
     let (mut extremes, mut logs, mut means) = (Extremes::NONE, Extremes::NONE, Extremes::NONE);
     let (mut sequences, mut mean_sum, mut deviation) = (Moments::default(), Sum::default(), Extremes::NONE);
     let [mut log_high, mut log_low, mut seq_high, mut seq_low] = [0.0; 4];
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let log_ratio = (config.level != RolloutLevel::Token).then(|| config.sequence_log_ratio(&row, input));
         let sums = row_sums(&row, input, config, log_ratio);
         Sum::add_each(&mut totals, &sums);

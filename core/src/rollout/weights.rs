@@ -53,7 +53,7 @@ pub fn rollout_weights<R: Real>(
 ) -> Result<f64> {
     input.check(batch)?;
     check_len("weights", weights, batch.tokens())?;
-    config.check()?;
+    config.check::<R>()?;
     if config.normalize != BatchNormalize::Off && batch.kept() == 0 {
         return Err(Error::EmptyMask);
     }
@@ -62,7 +62,7 @@ pub fn rollout_weights<R: Real>(
         return Ok(1.0);
     }
     let divisor = R::narrow(factor);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         for (weight, &keep) in row.of_mut(weights).iter_mut().zip(row.keep) {
             if keep {
                 *weight /= divisor;
@@ -101,7 +101,7 @@ impl MeanWeight {
 #[multiversion]
 fn weigh<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RolloutConfig, weights: &mut [R]) -> f64 {
     let mut mean = MeanWeight::default();
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let [sum] = if config.level == RolloutLevel::Token {
             fold_row(&row, [input.old_log_probs, input.rollout_log_probs], [&mut *weights], |[old, rollout]| {
                 let weight = config.bound.apply(config.ratio(config.log_ratio(old, rollout)));

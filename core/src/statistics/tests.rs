@@ -34,3 +34,18 @@ fn errors_name_the_need() {
     assert_eq!(one.variance(Spread::Population, Divisor::Count), Ok(0.0));
     assert_eq!(one.mean_by(Divisor::CountPlusEpsilon), Ok(3.0 / (1.0 + 1e-8)));
 }
+
+#[test]
+fn sums_near_the_largest_float_overflow_as_documented() {
+    assert_eq!(moments(&[1e308; 4]).mean, f64::INFINITY);
+    let wide = moments(&[1e155, -1e155]);
+    assert_eq!((wide.mean, wide.m2), (0.0, f64::INFINITY));
+    let within = moments(&[1e153, -1e153]);
+    assert_eq!(within.mean, 0.0);
+    assert_relative_eq!(within.m2, 2e306, max_relative = 1e-15);
+    let batch = Batch::new(Layout::padded(1, 4).unwrap(), Mask::new(&[true; 4])).unwrap();
+    let single = Moments::of(&batch, &[f32::MAX, -f32::MAX, f32::MAX, f32::MAX]).unwrap();
+    let largest = f64::from(f32::MAX);
+    assert_relative_eq!(single.mean, largest / 2.0, max_relative = 1e-15);
+    assert_relative_eq!(single.m2, 3.0 * largest * largest, max_relative = 1e-15);
+}

@@ -38,7 +38,7 @@ const EPSILON: f64 = 1e-6;
 pub fn advantage_jump<R: Real>(batch: &Batch<'_>, advantages: &[R], out: &mut [R]) -> Result<()> {
     check_len("advantages", advantages, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let mut before = None;
         for ((out, &advantage), &keep) in row.of_mut(out).iter_mut().zip(row.of(advantages)).zip(row.keep) {
             *out = R::zero();
@@ -143,9 +143,9 @@ pub fn structural_weights<R: Real>(
     check_len("advantages", input.advantages, batch.tokens())?;
     check_len("complexity", input.complexity, batch.tokens())?;
     check_len("out", out, batch.tokens())?;
-    check_finite("complexity", config.complexity)?;
-    check_finite("surprisal", config.surprisal)?;
-    check_finite("drift", config.drift)?;
+    check_finite::<R>("complexity", config.complexity)?;
+    check_finite::<R>("surprisal", config.surprisal)?;
+    check_finite::<R>("drift", config.drift)?;
     weigh(batch, input, config, out);
     Ok(())
 }
@@ -154,13 +154,13 @@ pub fn structural_weights<R: Real>(
 fn weigh<R: Real>(batch: &Batch<'_>, input: StructuralInput<'_, R>, config: &StructuralConfig, out: &mut [R]) {
     match config.scope {
         ScoreScope::Batch => {
-            let scores = Scores::of(|| batch.rows(), input, batch.kept().max(1) as f64);
-            for row in batch.rows() {
+            let scores = Scores::of(|| batch.token_rows(), input, batch.kept().max(1) as f64);
+            for row in batch.token_rows() {
                 scores.write(&row, input, config, out);
             }
         }
         ScoreScope::Sequence => {
-            for row in batch.rows() {
+            for row in batch.token_rows() {
                 let scores = Scores::of(|| core::iter::once(row), input, row.kept() as f64 + EPSILON);
                 scores.write(&row, input, config, out);
             }

@@ -102,7 +102,7 @@ pub fn token_weights<R: Real>(batch: &Batch<'_>, input: TokenWeightInput<'_, R>,
 fn write<R: Real>(batch: &Batch<'_>, input: TokenWeightInput<'_, R>, out: &mut [R]) {
     let (kind, given) = Kind::of(input.weight, input.ref_log_probs, input.log_probs);
     let reference = input.ref_log_probs.unwrap_or(input.log_probs);
-    for row in batch.rows() {
+    for row in batch.token_rows() {
         let inputs = [input.log_probs, reference, input.advantages, given];
         map_row(&row, inputs, out, |[log_prob, reference, advantage, given]| {
             kind.weigh(log_prob, log_prob - reference, advantage, given).weight

@@ -1,6 +1,6 @@
 use super::topk::{check_rows, sum, weighted};
 use crate::{
-    error::{check_config, check_len, check_positive, Result},
+    error::{check_config, check_len, check_positive, check_range, Result},
     layout::Batch,
     loss::Aggregate,
     math::{clamp, exp},
@@ -156,8 +156,9 @@ pub fn forward_kl_topk<R: Real>(
     check_len("grad", grad, len)?;
     let floor = config.log_prob_floor.unwrap_or(f64::NEG_INFINITY);
     check_config("log_prob_floor", "negative", floor, floor < 0.0)?;
+    check_range::<R>("log_prob_floor", floor)?;
     if let Some(max_loss) = config.max_loss {
-        check_positive("max_loss", max_loss)?;
+        check_positive::<R>("max_loss", max_loss)?;
     }
     let most = config.max_loss.unwrap_or(f64::INFINITY);
     let plan = config.aggregate.plan(batch)?;

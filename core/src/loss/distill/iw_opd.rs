@@ -102,8 +102,8 @@ pub fn iw_opd<R: Real>(
     check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
     check_len("teacher_log_probs", input.teacher_log_probs, batch.tokens())?;
     check_len("grad", grad, batch.tokens())?;
-    check_not_negative("gamma", config.gamma)?;
-    check_positive("epsilon", config.epsilon)?;
+    check_not_negative::<R>("gamma", config.gamma)?;
+    check_positive::<R>("epsilon", config.epsilon)?;
     let plan = config.aggregate.plan(batch)?;
     let [mut loss, mut advantages, mut sizes, mut weights] = [Sum::default(); 4];
     let mut range = Extremes::NONE;

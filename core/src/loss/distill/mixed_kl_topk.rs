@@ -1,6 +1,6 @@
 use super::topk::{check_rows, log_sum, sum, weighted};
 use crate::{
-    error::{check_config, check_len, check_unit, Result},
+    error::{check_finite, check_len, check_unit, Result},
     layout::Batch,
     loss::Aggregate,
     math::exp,
@@ -117,7 +117,7 @@ pub fn mixed_kl_topk<R: Real>(
     check_len("grad_entropies", grad_entropies, batch.tokens())?;
     check_unit("forward", config.forward)?;
     if let OutsideTopK::LogProb(c) = config.outside {
-        check_config("log_prob", "finite", c, c.is_finite())?;
+        check_finite::<R>("log_prob", c)?;
     }
     let plan = config.aggregate.plan(batch)?;
     let mut loss = Sum::default();

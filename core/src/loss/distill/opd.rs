@@ -4,7 +4,7 @@ use crate::{
     layout::Batch,
     loss::{
         aggregate::Plan,
-        policy::{check_bound, weighed, Token, TokenLoss},
+        policy::{check_bound, Token, TokenLoss},
         ppo_clip::Clipping,
         reinforce::Plain,
         surrogate::Surrogate,
@@ -181,11 +181,11 @@ pub fn opd_loss<R: Real>(
         !blind || config.route != OpdRoute::Supervised,
     )?;
     if let Some(max_loss) = config.max_loss {
-        check_positive("max_loss", max_loss)?;
+        check_positive::<R>("max_loss", max_loss)?;
     }
-    check_finite("coefficient", config.coefficient)?;
+    check_finite::<R>("coefficient", config.coefficient)?;
     let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
-    let bound = R::narrow(check_bound(config.log_ratio_bound)?);
+    let bound = check_bound(config.log_ratio_bound)?;
     let plan = config.aggregate.plan(batch)?.times(config.coefficient);
     let formula = Formula {
         kl: config.kl,
@@ -257,7 +257,7 @@ fn walk<R: Real>(
         let w = R::narrow(weight);
         let term = |new: R, old: R, teacher: R, omega: R| {
             let (token, estimate) = formula.token(new, old, teacher);
-            let (grad, [loss, held, held_below, kl]) = weighed(token, omega, w);
+            let (grad, [loss, held, held_below, kl]) = token.weighed(omega, w);
             (grad, [loss, held, held_below, kl, estimate.abs()])
         };
         let mut parts = match input.weights {

@@ -111,8 +111,8 @@ pub fn ref_kl<R: Real>(
         check_len("weights", weights, batch.tokens())?;
     }
     check_len("grad", grad, batch.tokens())?;
-    check_not_negative("fall", config.fall)?;
-    check_not_negative("drift", config.drift)?;
+    check_not_negative::<R>("fall", config.fall)?;
+    check_not_negative::<R>("drift", config.drift)?;
     let plan = config.aggregate.plan(batch)?;
     let [loss, ref_kl, fallen, mismatch_fallen, mismatch_kept] = walk(batch, input, config, &plan, grad);
     let mean = |sum: f64, count: f64| if count == 0.0 { 0.0 } else { sum / count };

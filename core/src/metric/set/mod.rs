@@ -18,5 +18,6 @@ pub use reduction::Reduction;
 pub use summary::{Lengths, Summary};
 pub use trl::{trl_metrics, trl_scratch_len, TrlConfig, TrlInput, TrlLevel, TrlLoss, TrlOutput, TrlRewards, TrlScale};
 pub use trl_keys::{ClipRatios, CompletionLengths, RewardSource, SamplingMetrics, TrlMetrics, TrlRewardMetrics};
+pub(crate) use verl::check_verl;
 pub use verl::{verl_metrics, VerlConfig, VerlInput};
 pub use verl_keys::{LengthSummary, RewardKl, VerlMetrics};

@@ -221,7 +221,7 @@ fn walk<R: Real>(
     // entropy, kl in the loss, differences, values; by sequence: kl, differences, returns, lengths
     let [mut entropy, mut kl, mut differences, mut values] = [Sum::default(); 4];
     let [mut kl_means, mut difference_means, mut returns, mut lengths] = [Sum::default(); 4];
-    for (row, weight) in weighing.plan.rows(batch) {
+    for (row, weight) in weighing.plan.all_rows(batch) {
         let sum = |slice: &[R]| row_total(&row, slice);
         if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
             let [of_kl, difference] = fold_row(&row, [policy, reference], [], |[p, q]| {

@@ -264,9 +264,9 @@ fn check<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, outp
             let got = rewards.groups.sequences();
             return Err(crate::Error::Length { what: "groups", expected: sequences, got });
         }
-        rewards.source_weights.iter().try_for_each(|&weight| check_finite("source_weights", weight))?;
+        rewards.source_weights.iter().try_for_each(|&weight| check_finite::<f64>("source_weights", weight))?;
     }
     check_len("per_source", output.per_source, sources)?;
     check_len("scratch", output.scratch, trl_scratch_len(input))?;
-    config.entropy_coefficient.map_or(Ok(()), |c| check_finite("entropy_coefficient", c))
+    config.entropy_coefficient.map_or(Ok(()), |c| check_finite::<f64>("entropy_coefficient", c))
 }

@@ -193,7 +193,7 @@ pub fn verl_metrics<'o, R: Real>(
     config: &VerlConfig<'_>,
     per_criterion: &'o mut [CriterionMetrics],
 ) -> Result<VerlMetrics<'o>> {
-    check(batch, &input, config)?;
+    check_verl(batch, &input, config)?;
     let criteria = config.rejection.map_or(0, |rejection| rejection.criteria.len());
     check_len("per_criterion", per_criterion, criteria)?;
     let sampled = match input.mask_before_rejection {
@@ -237,7 +237,8 @@ pub fn verl_metrics<'o, R: Real>(
     Ok(found)
 }
 
-fn check<R>(batch: &Batch<'_>, input: &VerlInput<'_, R>, config: &VerlConfig<'_>) -> Result<()> {
+/// The errors that do not depend on the mask.
+pub(crate) fn check_verl<R>(batch: &Batch<'_>, input: &VerlInput<'_, R>, config: &VerlConfig<'_>) -> Result<()> {
     let tokens = batch.tokens();
     for (what, slice) in [
         ("scores", input.scores),
@@ -261,6 +262,6 @@ fn check<R>(batch: &Batch<'_>, input: &VerlInput<'_, R>, config: &VerlConfig<'_>
     check_optional("response_lengths", input.response_lengths.map(|lengths| lengths.tokens), sequences)?;
     check_optional("prompt_lengths", input.prompt_lengths.map(|lengths| lengths.tokens), sequences)?;
     check_optional("mask_before_rejection", input.mask_before_rejection.map(|mask| mask.as_slice()), tokens)?;
-    check_finite("kl_coefficient", config.kl_coefficient)?;
-    check_finite("entropy_coefficient", config.entropy_coefficient)
+    check_finite::<f64>("kl_coefficient", config.kl_coefficient)?;
+    check_finite::<f64>("entropy_coefficient", config.entropy_coefficient)
 }

@@ -18,7 +18,7 @@ use crate::{
 #[multiversion]
 pub(super) fn aggregated<R: Real>(batch: &Batch<'_>, values: &[R], weighing: &Weighing<'_>) -> f64 {
     let mut total = Sum::default();
-    for (row, weight) in weighing.plan.rows(batch) {
+    for (row, weight) in weighing.plan.all_rows(batch) {
         total.add(weight * row_total(&row, values));
     }
     weighing.total(total)
@@ -35,7 +35,7 @@ pub(super) fn walk<R: Real>(
     let [mut scores, mut rewards, mut advantages, mut returns, mut values] = [Tally::new(); 5];
     let [mut predictions, mut entropy, mut kl] = [Sum::default(); 3];
     let mut joint = CoMoments::default();
-    for (index, (row, weight)) in weighing.plan.rows(batch).enumerate() {
+    for (index, (row, weight)) in weighing.plan.all_rows(batch).enumerate() {
         let sum = |slice: &[R]| row_total(&row, slice);
         // an aborted response has no score
         if input.response_lengths.is_some_and(|lengths| lengths.tokens[index] > 0) {

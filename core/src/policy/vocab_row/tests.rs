@@ -27,3 +27,48 @@ fn a_rising_maximum_rescales() {
     approx::assert_relative_eq!(up.entropy(), down.entropy(), max_relative = 1e-13);
     approx::assert_relative_eq!(up.squared_probs(), down.squared_probs(), max_relative = 1e-13);
 }
+
+/// ln(1 + rest), and the entropy, of a row with one entry of 0 and `others` of `−distance`.
+fn exact(distance: f64, others: f64) -> (f64, f64) {
+    let rest = others * libm::exp(-distance);
+    let log_sum = libm::log1p(rest);
+    (log_sum, log_sum + distance * rest / (1.0 + rest))
+}
+
+#[test]
+fn nearly_certain_tokens_are_relatively_accurate() {
+    for distance in [1.0, 5.0, 15.0, 20.0, 30.0, 60.0] {
+        // the maximum in the first, a middle and the last block, and in one that is not full
+        for (len, place) in [(2, 0), (2, 1), (512, 100), (2000, 0), (2000, 1000), (2000, 1999)] {
+            let mut logits = vec![-distance; len];
+            logits[place] = 0.0;
+            let (log_sum, entropy) = exact(distance, (len - 1) as f64);
+            let row = VocabRow::read(&logits, 1.0);
+            approx::assert_relative_eq!(row.log_prob(0.0), -log_sum, max_relative = 1e-14);
+            approx::assert_relative_eq!(row.entropy(), entropy, max_relative = 1e-14);
+            let single: Vec<f32> = logits.iter().map(|&z| z as f32).collect();
+            let row = VocabRow::read(&single, 1.0_f32);
+            approx::assert_relative_eq!(row.log_prob(0.0), -log_sum, max_relative = 1e-6);
+            approx::assert_relative_eq!(row.entropy(), entropy, max_relative = 1e-6);
+        }
+    }
+}
+
+#[test]
+fn every_block_may_raise_a_dominating_maximum() {
+    // the last entry of each block is 30 above everything before it
+    let logits: Vec<f32> = (0..5 * BLOCK).map(|i| ((i + 1) / BLOCK) as f32 * 30.0).collect();
+    let row = VocabRow::read(&logits, 1.0_f32);
+    let (log_sum, _) = exact(30.0, BLOCK as f64);
+    approx::assert_relative_eq!(row.log_prob(row.max), -log_sum, max_relative = 1e-6);
+}
+
+#[test]
+fn several_maxima_are_all_counted() {
+    for places in [vec![0, 1], vec![3, 700], vec![600, 601, 1500]] {
+        let mut logits = vec![-50.0_f32; 1600];
+        places.iter().for_each(|&place| logits[place] = 1.0);
+        let row = VocabRow::read(&logits, 1.0_f32);
+        approx::assert_relative_eq!(row.sum, places.len() as f64, max_relative = 1e-7);
+    }
+}

@@ -1,0 +1,426 @@
+use super::{partial::Piece, *};
+use crate::{
+    divergence::KlInput,
+    metric::{analysis, verl_metrics, AnalysisInput, Lengths, VerlConfig, VerlInput},
+    Batch, CoMoments, Layout, Mask, MeanConfig, Moments, PairInput,
+};
+
+mod selection;
+
+/// A small generator: enough for data, splits and orders.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() >> 33) as usize % bound
+    }
+
+    /// Uniform in (−1, 1), some of them with a far exponent.
+    fn number(&mut self) -> f64 {
+        let x = (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
+        match self.below(12) {
+            0 => x * 1e-12,
+            1 => x * 1e9,
+            2 => 0.0,
+            _ => x,
+        }
+    }
+}
+
+fn sum_of(values: &[f64]) -> ExactSum {
+    let mut sum = ExactSum::default();
+    values.iter().for_each(|&x| sum.add(x));
+    sum
+}
+
+fn batch_of(keep: &[bool]) -> Batch<'_> {
+    Batch::new(Layout::padded(1, keep.len()).unwrap(), Mask::new(keep)).unwrap()
+}
+
+fn bytes<P: Partial>(state: &P) -> Vec<u8> {
+    let mut bytes = vec![0; P::bytes_len()];
+    state.write_bytes(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn nothing_is_lost_to_cancellation() {
+    assert_eq!(sum_of(&[1e308, -1e308, 1e-308]).value(), 1e-308);
+    assert_eq!(sum_of(&[1.0, 1e100, 1.0, -1e100]).value(), 2.0);
+    assert_eq!(sum_of(&[f64::MAX, f64::MAX, -f64::MAX]).value(), f64::MAX);
+    assert_eq!(sum_of(&[f64::MAX, f64::MAX]).value(), f64::INFINITY);
+    assert_eq!(sum_of(&[-f64::MAX, -f64::MAX]).value(), f64::NEG_INFINITY);
+    assert_eq!(sum_of(&[f64::MAX, f64::MAX]).mean(&MeanConfig::default()), Ok(f64::MAX));
+    assert_eq!(sum_of(&[]).value().to_bits(), 0.0_f64.to_bits());
+    assert_eq!(sum_of(&[-0.0]).value().to_bits(), 0.0_f64.to_bits());
+}
+
+#[test]
+fn the_smallest_numbers_are_numbers() {
+    let least = f64::from_bits(1);
+    assert_eq!(sum_of(&[least; 3]).value(), f64::from_bits(3));
+    assert_eq!(sum_of(&[-least; 3]).value(), -f64::from_bits(3));
+    assert_eq!(sum_of(&[f64::MIN_POSITIVE, -least]).value(), f64::from_bits((1 << 52) - 1));
+    // means between two numbers: ties to even
+    let mean = |values: &[f64]| sum_of(values).mean(&MeanConfig::default()).unwrap().to_bits();
+    assert_eq!(mean(&[least, 0.0]), 0);
+    assert_eq!(mean(&[f64::from_bits(3), 0.0]), 2);
+    assert_eq!(mean(&[least, least, 0.0]), 1);
+    assert_eq!(mean(&[least, 0.0, 0.0]), 0);
+}
+
+#[test]
+fn halves_are_rounded_to_even_and_anything_more_up() {
+    let half = f64::EPSILON / 2.0;
+    assert_eq!(sum_of(&[1.0, half]).value(), 1.0);
+    assert_eq!(sum_of(&[1.0, half, 1e-300]).value(), 1.0 + f64::EPSILON);
+    assert_eq!(sum_of(&[1.0, half, -1e-300]).value(), 1.0);
+    assert_eq!(sum_of(&[1.0 + f64::EPSILON, half]).value(), 1.0 + 2.0 * f64::EPSILON);
+    assert_eq!(sum_of(&[-1.0, -half, -1e-300]).value(), -1.0 - f64::EPSILON);
+    // a mantissa of ones carries into the exponent
+    assert_eq!(sum_of(&[2.0 - f64::EPSILON, half]).value(), 2.0);
+}
+
+#[test]
+fn infinities_and_nan_pass_through() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    assert_eq!(sum_of(&[1.0, inf, inf]).value(), inf);
+    assert_eq!(sum_of(&[1.0, -inf]).value(), -inf);
+    assert!(sum_of(&[inf, -inf]).value().is_nan());
+    assert!(sum_of(&[nan, 1.0]).mean(&MeanConfig::default()).unwrap().is_nan());
+    let keep = [true; 3];
+    let mut moments = ExactMoments::default();
+    moments.update(&batch_of(&keep), &[1.0, inf, 2.0]).unwrap();
+    assert_eq!(moments.moments().mean, inf);
+    assert!(moments.moments().m2.is_nan());
+}
+
+#[test]
+fn dropped_slots_are_not_read() {
+    let keep = [true, false, true, false];
+    let mut moments = ExactMoments::default();
+    moments.update(&batch_of(&keep), &[1.0_f32, f32::NAN, 3.0, f32::INFINITY]).unwrap();
+    assert_eq!(moments.moments(), Moments { count: 2, mean: 2.0, m2: 2.0 });
+    let mut joint = ExactCoMoments::default();
+    let input = PairInput { x: &[1.0, f64::NAN, 3.0, 1e30], y: &[2.0, f64::INFINITY, 0.0, f64::NAN] };
+    joint.update(&batch_of(&keep), input).unwrap();
+    let expected = CoMoments { count: 2, mean_x: 2.0, mean_y: 1.0, m2_x: 2.0, m2_y: 2.0, co_moment: -2.0 };
+    assert_eq!(joint.co_moments(), expected);
+    let mut verl = ExactVerl::default();
+    let values = [1.0, f64::NAN, 3.0, f64::NAN];
+    let input = VerlInput {
+        advantages: Some(&values),
+        old_log_probs: Some(&values),
+        rollout_log_probs: Some(&values),
+        ..Default::default()
+    };
+    verl.update(&batch_of(&keep), &input, &VerlConfig::default()).unwrap();
+    let metrics = verl.metrics(&VerlConfig::default()).unwrap();
+    assert_eq!(metrics.advantages.map(|found| (found.mean, found.max, found.min)), Some((2.0, 3.0, 1.0)));
+    assert!(metrics.entries().all(|(_, value)| !value.is_nan()), "{metrics:?}");
+}
+
+/// A fraction of whole numbers, small enough to check by hand with `i128`.
+#[test]
+fn means_and_deviations_are_correctly_rounded() {
+    let mut random = Random(3);
+    for round in 0..300 {
+        // multiples of 2⁻²⁰ below 2¹¹: sums of squares fit into 128 bits
+        let len = 1 + random.below(40);
+        let whole: Vec<i128> = (0..len).map(|_| random.next() as i32 as i128).collect();
+        let unit = 1.0 / f64::from(1 << 20);
+        let values: Vec<f64> = whole.iter().map(|&x| x as f64 * unit).collect();
+        let keep = vec![true; len];
+        let mut state = ExactMoments::default();
+        state.update(&batch_of(&keep), &values).unwrap();
+        let n = len as i128;
+        let (sum, squares) = whole.iter().fold((0, 0), |(sum, squares), x| (sum + x, squares + x * x));
+        let found = state.moments();
+        assert_eq!(found.mean, divided(sum, n) * unit, "{round}");
+        assert_eq!(found.m2, divided(n * squares - sum * sum, n) * unit * unit, "{round}");
+    }
+}
+
+/// The nearest `f64` to a fraction.
+fn divided(numerator: i128, denominator: i128) -> f64 {
+    let negative = numerator < 0;
+    let numerator = numerator.unsigned_abs();
+    if numerator == 0 {
+        return 0.0;
+    }
+    // as many bits as there is room for, and the rest as one sticky bit
+    let shift = numerator.leading_zeros();
+    let (shifted, by) = (numerator << shift, denominator.unsigned_abs());
+    let quotient = shifted / by;
+    let quotient = quotient | u128::from(shifted % by != 0);
+    assert!(quotient >> 60 > 0, "the quotient has enough bits");
+    let mut rounded = quotient as f64;
+    (0..shift).for_each(|_| rounded /= 2.0);
+    if negative {
+        -rounded
+    } else {
+        rounded
+    }
+}
+
+#[test]
+fn blocks_have_the_limbs_of_single_numbers() {
+    let mut random = Random(11);
+    for round in 0..60 {
+        let len = 1 + random.below(1500);
+        let spread = [0, 18, 30, 45, 80, 140][round % 6];
+        let scaled = |random: &mut Random| {
+            let x = random.number() as f32;
+            let exponent = random.below(spread + 1) as i32 - (spread / 2) as i32;
+            (0..exponent.abs()).fold(x, |x, _| if exponent < 0 { x / 2.0 } else { x * 2.0 })
+        };
+        let x: Vec<f32> = (0..len).map(|_| scaled(&mut random)).collect();
+        let y: Vec<f32> = (0..len).map(|_| scaled(&mut random)).collect();
+        let keep: Vec<bool> = (0..len).map(|_| random.below(5) > 0).collect();
+        let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
+        let (wide_x, wide_y) = (wide(&x), wide(&y));
+        let (mut single, mut double) = (ExactCoMoments::default(), ExactCoMoments::default());
+        single.update(&batch_of(&keep), PairInput { x: &x, y: &y }).unwrap();
+        double.update(&batch_of(&keep), PairInput { x: &wide_x, y: &wide_y }).unwrap();
+        assert!(single == double, "{round}");
+        let mut one_by_one = ExactSum::default();
+        wide_x.iter().zip(&keep).filter(|(_, &keep)| keep).for_each(|(&x, _)| one_by_one.add(x));
+        let mut at_once = ExactSum::default();
+        at_once.update(&batch_of(&keep), &x).unwrap();
+        assert!(one_by_one == at_once, "{round}");
+    }
+}
+
+#[test]
+fn subnormal_and_huge_blocks_are_exact() {
+    let keep = [true; 40];
+    let tiny: Vec<f32> = (0..40).map(|i| f32::from_bits(i + 1)).collect();
+    let mut sum = ExactSum::default();
+    sum.update(&batch_of(&keep), &tiny).unwrap();
+    assert_eq!(sum.value(), 820.0 * f64::from(f32::from_bits(1)));
+    let huge: Vec<f64> = (0..40).map(|i| if i % 2 == 0 { f64::MAX } else { -f64::MAX / 2.0 }).collect();
+    let mut moments = ExactMoments::default();
+    moments.update(&batch_of(&keep), &huge).unwrap();
+    assert_eq!(moments.moments().mean, f64::MAX / 4.0);
+    assert_eq!(moments.moments().m2, f64::INFINITY);
+    let mut sum = ExactSum::default();
+    let least: Vec<f64> = (0..40).map(|i| f64::from_bits(i + 1)).collect();
+    sum.update(&batch_of(&keep), &least).unwrap();
+    assert_eq!(sum.value(), f64::from_bits(820));
+}
+
+/// Every column of verl's metrics, from four.
+fn verl_input<'a>([a, b, c, d]: [&'a [f32]; 4], lengths: &'a [u32]) -> VerlInput<'a, f32> {
+    VerlInput {
+        scores: Some(c),
+        rewards: Some(d),
+        advantages: Some(a),
+        returns: Some(b),
+        values: Some(c),
+        entropies: Some(d),
+        log_probs: Some(b),
+        ref_log_probs: Some(c),
+        old_log_probs: Some(b),
+        rollout_log_probs: Some(d),
+        response_lengths: Some(Lengths { tokens: lengths, limit: 700 }),
+        ..Default::default()
+    }
+}
+
+/// One batch of sequences of several lengths, and every state of a part of it.
+struct Data {
+    offsets: Vec<u32>,
+    keep: Vec<bool>,
+    columns: [Vec<f32>; 4],
+}
+
+impl Data {
+    fn new(random: &mut Random) -> Self {
+        let mut offsets = vec![0_u32];
+        for _ in 0..24 {
+            let length = [0, 1, 7, 64, 700][random.below(5)];
+            offsets.push(offsets[offsets.len() - 1] + length);
+        }
+        let len = offsets[offsets.len() - 1] as usize;
+        let mut column = || (0..len).map(|_| random.number() as f32).collect::<Vec<f32>>();
+        let columns = [column(), column(), column(), column()];
+        let keep = (0..len).map(|_| random.below(7) > 0).collect();
+        Self { offsets, keep, columns }
+    }
+
+    /// The bytes of all states over some consecutive sequences.
+    fn states(&self, sequences: core::ops::Range<usize>) -> States {
+        let base = self.offsets[sequences.start];
+        let slots = base as usize..self.offsets[sequences.end] as usize;
+        let offsets: Vec<u32> =
+            self.offsets[sequences.start..=sequences.end].iter().map(|offset| offset - base).collect();
+        let batch = Batch::new(Layout::packed(&offsets).unwrap(), Mask::new(&self.keep[slots.clone()])).unwrap();
+        let [a, b, c, d] = self.columns.each_ref().map(|column| &column[slots.clone()]);
+        let lengths: Vec<u32> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mut states = States::default();
+        states.0.update(&batch, a).unwrap();
+        states.1.update(&batch, PairInput { x: a, y: b }).unwrap();
+        states.2.update(&batch, AnalysisInput { old_log_probs: b, advantages: a, rewards: c }).unwrap();
+        states.3.update(&batch, KlInput { log_probs: b, ref_log_probs: c }).unwrap();
+        let input = verl_input([a, b, c, d], &lengths);
+        states.4.update(&batch, &input, &VerlConfig::default()).unwrap();
+        states
+    }
+}
+
+#[derive(Clone, Default)]
+struct States(ExactMoments, ExactCoMoments, ExactAnalysis, ExactKl, ExactVerl);
+
+impl States {
+    fn merge(&mut self, other: &Self) {
+        self.0.merge(&other.0);
+        self.1.merge(&other.1);
+        self.2.merge(&other.2);
+        self.3.merge(&other.3);
+        self.4.merge(&other.4);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        [bytes(&self.0), bytes(&self.1), bytes(&self.2), bytes(&self.3), bytes(&self.4)].concat()
+    }
+}
+
+#[test]
+fn a_thousand_splits_and_orders_have_the_same_bytes() {
+    let mut random = Random(1);
+    for data in 0..10 {
+        let all = Data::new(&mut random);
+        let sequences = all.offsets.len() - 1;
+        let whole = all.states(0..sequences).bytes();
+        // every sequence by itself, so that parts are merged rather than computed again
+        let single: Vec<States> = (0..sequences).map(|sequence| all.states(sequence..sequence + 1)).collect();
+        for split in 0..100 {
+            let mut parts = vec![States::default()];
+            for one in &single {
+                if random.below(4) == 0 {
+                    parts.push(States::default());
+                }
+                let last = parts.len() - 1;
+                parts[last].merge(one);
+            }
+            // any tree: two random parts at a time
+            while parts.len() > 1 {
+                let taken = parts.swap_remove(random.below(parts.len()));
+                let into = random.below(parts.len());
+                parts[into].merge(&taken);
+            }
+            assert!(parts[0].bytes() == whole, "data {data}, split {split}");
+        }
+        for _ in 0..5 {
+            let cut = random.below(sequences);
+            let mut parts = all.states(cut..sequences);
+            parts.merge(&all.states(0..cut));
+            assert!(parts.bytes() == whole, "data {data}, cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_sequence_may_be_cut_anywhere() {
+    let mut random = Random(5);
+    let values: Vec<f32> = (0..5000).map(|_| random.number() as f32).collect();
+    let keep: Vec<bool> = (0..5000).map(|_| random.below(3) > 0).collect();
+    let mut whole = ExactMoments::default();
+    whole.update(&batch_of(&keep), &values).unwrap();
+    for cut in [0, 1, 511, 512, 513, 2500, 4999, 5000] {
+        let (mut left, mut right) = (ExactMoments::default(), ExactMoments::default());
+        left.update(&batch_of(&keep[..cut]), &values[..cut]).unwrap();
+        right.update(&batch_of(&keep[cut..]), &values[cut..]).unwrap();
+        right.merge(&left);
+        assert!(right == whole, "cut at {cut}");
+    }
+}
+
+#[test]
+fn limbs_added_elsewhere_are_a_merge() {
+    let mut random = Random(9);
+    let all = Data::new(&mut random);
+    let (left, right) = (all.states(0..9).4, all.states(9..24).4);
+    let limbs: Vec<i64> = left.limbs().iter().zip(right.limbs()).map(|(a, b)| a + b).collect();
+    let peaks: Vec<i64> = left.peaks().iter().zip(right.peaks()).map(|(a, b)| *a.max(b)).collect();
+    let reduced = ExactVerl::from_limbs(&limbs, &peaks).unwrap();
+    assert!(reduced == all.states(0..24).4);
+    assert!(ExactVerl::from_bytes(&bytes(&reduced)).unwrap() == reduced);
+}
+
+#[test]
+fn bytes_and_limbs_from_outside_are_checked() {
+    let state = sum_of(&[1.5, -2.0]);
+    let good = bytes(&state);
+    assert_eq!(good.len(), 8 + 8 * ExactSum::LIMBS);
+    assert!(ExactSum::from_bytes(&good).unwrap() == state);
+    assert!(matches!(ExactSum::from_bytes(&good[1..]), Err(crate::Error::Length { what: "bytes", .. })));
+    for index in 0..8 {
+        let mut bad = good.clone();
+        bad[index] ^= 1;
+        assert!(matches!(ExactSum::from_bytes(&bad), Err(crate::Error::Entry { what: "bytes", .. })), "{index}");
+    }
+    assert!(ExactMoments::from_bytes(&good).is_err());
+    let refused = |index: usize, limb: i64| {
+        let mut limbs = state.limbs().to_vec();
+        limbs[index] = limb;
+        let found = ExactSum::from_limbs(&limbs, &[]);
+        matches!(found, Err(crate::Error::Entry { what: "limbs", index: at, .. }) if at == index)
+    };
+    assert!(refused(0, -1) && refused(5, i64::MAX) && refused(5, i64::MIN) && refused(ExactSum::LIMBS - 1, -1));
+    assert!(!refused(5, -7));
+    assert_eq!(ExactSum::PIECES.len(), 2);
+    assert!(ExactSum::PIECES[0] == Piece::Count);
+}
+
+#[test]
+fn the_results_are_those_of_the_functions() {
+    let mut random = Random(21);
+    let all = Data::new(&mut random);
+    let States(moments, joint, analysed, kl, verl) = all.states(0..24);
+    let batch = Batch::new(Layout::packed(&all.offsets).unwrap(), Mask::new(&all.keep)).unwrap();
+    let [a, b, c, d] = all.columns.each_ref().map(|column| &column[..]);
+    let near = |got: f64, expected: f64, what: &str| {
+        let close = got == expected || approx::relative_eq!(got, expected, max_relative = 1e-9, epsilon = 1e-9);
+        assert!(close || got.is_nan() && expected.is_nan(), "{what}: {got} {expected}");
+    };
+    let expected = Moments::of(&batch, a).unwrap();
+    near(moments.moments().mean, expected.mean, "mean");
+    near(moments.moments().m2, expected.m2, "m2");
+    let expected = CoMoments::of(&batch, PairInput { x: a, y: b }).unwrap();
+    near(joint.co_moments().correlation().unwrap(), expected.correlation().unwrap(), "correlation");
+    let expected = analysis(&batch, AnalysisInput { old_log_probs: b, advantages: a, rewards: c }).unwrap();
+    for (got, expected) in analysed.analysis().unwrap().entries().into_iter().zip(expected.entries()) {
+        near(got.1, expected.1, expected.0);
+    }
+    let config = MeanConfig { divisor: crate::Divisor::CountPlusEpsilon };
+    let expected = crate::metric::kl_means(&batch, KlInput { log_probs: b, ref_log_probs: c }, &config).unwrap();
+    near(kl.means(&config).unwrap().k1, expected.k1, "k1");
+    near(kl.means(&config).unwrap().abs, expected.abs, "abs");
+    let lengths: Vec<u32> = all.offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let input = verl_input([a, b, c, d], &lengths);
+    let expected = verl_metrics(&batch, input, &VerlConfig::default(), &mut []).unwrap();
+    let got = verl.metrics(&VerlConfig::default()).unwrap();
+    assert!(got.entries().map(|(key, _)| key).eq(expected.entries().map(|(key, _)| key)));
+    assert!(got.entries().count() > 40);
+    for ((key, got), (_, expected)) in got.entries().zip(expected.entries()) {
+        near(got, expected, key);
+    }
+}
+
+#[test]
+fn inputs_of_some_parts_only_are_refused() {
+    let keep = [true; 2];
+    let (mut with, mut without) = (ExactVerl::default(), ExactVerl::default());
+    let input = VerlInput { advantages: Some(&[1.0, 2.0]), ..Default::default() };
+    with.update(&batch_of(&keep), &input, &VerlConfig::default()).unwrap();
+    without.update::<f64>(&batch_of(&keep), &VerlInput::default(), &VerlConfig::default()).unwrap();
+    with.merge(&without);
+    let refused = with.metrics(&VerlConfig::default());
+    assert_eq!(refused.err(), Some(crate::Error::Length { what: "advantages", expected: 2, got: 1 }));
+}

@@ -1,0 +1,98 @@
+//! Order statistics over ranks.
+
+use super::*;
+use crate::loss::{kl_cov, Aggregate, Counts, GlobalCounts, KlCovConfig, PolicyLossInput};
+
+#[test]
+fn selection_equals_sorting() {
+    let mut random = Random(31);
+    for len in [1, 2, 50, 400] {
+        let values: Vec<f64> = (0..len).map(|_| (random.number() * 8.0).trunc() / 4.0 + random.number()).collect();
+        let single: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+        let keep: Vec<bool> = (0..len).map(|i| i == 0 || random.below(4) > 0).collect();
+        let kept = |values: Vec<f64>| {
+            let mut kept: Vec<f64> = values.iter().zip(&keep).filter(|(_, &keep)| keep).map(|(&x, _)| x).collect();
+            kept.sort_by(f64::total_cmp);
+            kept
+        };
+        let sorted = kept(values.clone());
+        let sorted_single = kept(single.iter().map(|&x| f64::from(x)).collect());
+        for rank in [0, sorted.len() / 3, sorted.len() - 1] {
+            let half = len / 2;
+            let mut selection = Selection::new(KeyBits::Double, rank as u64);
+            let found = loop {
+                let mut other = selection.clone();
+                selection.count(&batch_of(&keep[..half]), &values[..half]).unwrap();
+                other.count(&batch_of(&keep[half..]), &values[half..]).unwrap();
+                let both: Vec<i64> = selection.counts().iter().zip(other.counts()).map(|(a, b)| a + b).collect();
+                selection.set_counts(&both).unwrap();
+                if let Some(found) = selection.step().unwrap() {
+                    break found;
+                }
+            };
+            assert_eq!(found.to_bits(), sorted[rank].to_bits());
+            let before = sorted[..rank].iter().filter(|&&x| x == sorted[rank]).count();
+            assert_eq!(selection.ties_before(), before as u64);
+            let mut selection = Selection::new(KeyBits::Single, rank as u64);
+            let found = loop {
+                selection.count(&batch_of(&keep), &single).unwrap();
+                if let Some(found) = selection.step().unwrap() {
+                    break found;
+                }
+            };
+            assert_eq!(found.to_bits(), sorted_single[rank].to_bits());
+        }
+        let mut beyond = Selection::new(KeyBits::Double, sorted.len() as u64);
+        beyond.count(&batch_of(&keep), &values).unwrap();
+        let needed = sorted.len() + 1;
+        assert_eq!(beyond.step(), Err(crate::Error::TooFew { what: "rank", needed, got: sorted.len() }));
+        assert!(Selection::new(KeyBits::Single, 0).count(&batch_of(&keep), &values).is_err());
+    }
+}
+
+#[test]
+fn kl_cov_over_ranks_chooses_what_one_process_does() {
+    let mut random = Random(41);
+    for round in 0..40 {
+        // few different numbers, so that covariances tie; 64 of them, so that means are exact
+        let mut column = |most| (0..64).map(|_| random.below(most) as f64 / 4.0).collect::<Vec<f64>>();
+        let (advantages, log_probs, old) = (column(4), column(3), column(5));
+        let keep = vec![true; 64];
+        let counts = Counts::Global(GlobalCounts { tokens: 64, sequences: 3, ..Default::default() });
+        let aggregate = Aggregate { counts, ..Default::default() };
+        let config = KlCovConfig { ratio: [0.0, 0.1, 0.37, 1.0][round % 4], aggregate, ..Default::default() };
+        let input = |slots: core::ops::Range<usize>| {
+            PolicyLossInput::new(&log_probs[slots.clone()], &old[slots.clone()], &advantages[slots])
+        };
+        let mut expected = vec![0.0; 64];
+        kl_cov(&batch_of(&keep), input(0..64), &config, &mut expected).unwrap();
+
+        let ranks = [0..20, 20..20, 20..21, 21..64];
+        let mut moments = ExactCoMoments::default();
+        for rank in &ranks {
+            let pair = PairInput { x: &advantages[rank.clone()], y: &log_probs[rank.clone()] };
+            moments.update(&batch_of(&keep[rank.clone()]), pair).unwrap();
+        }
+        let over_ranks = KlCov::new(&moments);
+        let mut covariances = vec![0.0; 64];
+        for rank in &ranks {
+            let out = &mut covariances[rank.clone()];
+            over_ranks.covariances(&batch_of(&keep[rank.clone()]), input(rank.clone()), out).unwrap();
+        }
+        let mut selection = Selection::new(KeyBits::Double, over_ranks.rank(&config).unwrap());
+        let threshold = loop {
+            selection.count(&batch_of(&keep), &covariances).unwrap();
+            if let Some(found) = selection.step().unwrap() {
+                break found;
+            }
+        };
+        let equal = ranks.clone().map(|rank| covariances[rank].iter().filter(|&&x| x == threshold).count() as u64);
+        let mut grad = vec![9.0; 64];
+        for (index, rank) in ranks.iter().enumerate() {
+            let chosen = (threshold, KlCov::ties(&selection, &equal, index));
+            let (batch, grad) = (&batch_of(&keep[rank.clone()]), &mut grad[rank.clone()]);
+            over_ranks.loss(batch, input(rank.clone()), &config, chosen, grad).unwrap();
+        }
+        assert_eq!(grad, expected, "{round}");
+    }
+}

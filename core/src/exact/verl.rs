@@ -1,0 +1,384 @@
+use super::{
+    block::{add_numbers, add_pairs, blocks_of_row, map_columns, Column, Due, PairSums},
+    limbs,
+    moments::{co_moments, deviations},
+    partial::{key, number, state, Partial as _},
+    sum::{mean, mean_by},
+};
+use crate::{
+    divergence::{kl_value, KlConfig},
+    error::{check_config, Error, Result},
+    layout::Batch,
+    loss::AggregateMode,
+    math::{clamp, exp, exp_remainder, sqrt},
+    metric::{
+        check_verl, explained_by, ExplainedVarianceConfig, LengthSummary, Lengths, Summary, VerlConfig, VerlInput,
+        VerlMetrics,
+    },
+    real::Real,
+    reduce::{row_difference, row_total},
+    rollout::{ProbabilityDifference, RolloutInput, RolloutMismatch},
+    simd::multiversion,
+    statistics::{Divisor, MeanConfig, Moments, Spread},
+};
+
+state! {
+    /// The sums and extremes behind the keys that verl logs for a batch, not rounded.
+    ///
+    /// Of the keys of [`verl_metrics`](crate::metric::verl_metrics) it has those that are about tokens and sequences:
+    /// `critic/{score, rewards, advantages, returns, values}`, `critic/vf_explained_var`, `critic/vpred_mean`,
+    /// `response_length`, `prompt_length`, `actor/{entropy, entropy_loss, kl_loss}` as means over tokens,
+    /// `training/rollout_probs_diff`, and those of [`rollout_mismatch`](crate::rollout::rollout_mismatch). What the
+    /// losses returned, importance weights, rejection and variance proxies are not among them.
+    ExactVerl, kind: 7,
+    pieces: [
+        Count TOKENS, Count SAMPLED, Count SEQUENCES,
+        Count HAS_SCORES, Count HAS_REWARDS, Count HAS_ADVANTAGES, Count HAS_RETURNS, Count HAS_VALUES, Count HAS_BOTH,
+        Count HAS_PREDICTIONS, Count HAS_ENTROPIES, Count HAS_OLD_ENTROPIES, Count HAS_KL, Count HAS_ROLLOUT,
+        Count HAS_RESPONSES, Count HAS_PROMPTS,
+        Count ANSWERED, Count RESPONSE_TOKENS, Count RESPONSES_CLIPPED, Count ANSWERED_CLIPPED,
+        Count PROMPT_TOKENS, Count PROMPTS_CLIPPED,
+        Sum SCORES, Sum REWARDS, Sum ADVANTAGES, Sum PREDICTIONS, Sum ENTROPIES, Sum OLD_ENTROPIES, Sum KL,
+        Sum RETURNS, Sum VALUES, Products RETURNS_RETURNS, Products VALUES_VALUES, Products RETURNS_VALUES,
+        Sum P, Sum Q, Products PP, Products QQ, Products PQ, Sum GAP, Products GAP_GAP,
+        Sum DELTA, Sum K3, Sum SQUARE,
+        Sum PPL, Sum LOG_PPL, Sum ROLLOUT_PPL, Sum ROLLOUT_LOG_PPL, Sum DIFFERENCE, Sum ABS_DIFFERENCE, Sum PPL_RATIO,
+        Sum CHI2,
+    ],
+    peaks: 19
+}
+
+/// Where the largest and the negated smallest number of each summary are among the peaks.
+mod peak {
+    pub(super) const SCORES: usize = 0;
+    pub(super) const REWARDS: usize = 2;
+    pub(super) const ADVANTAGES: usize = 4;
+    pub(super) const RETURNS: usize = 6;
+    pub(super) const VALUES: usize = 8;
+    pub(super) const RESPONSES: usize = 10;
+    pub(super) const ANSWERED: usize = 12;
+    pub(super) const PROMPTS: usize = 14;
+    pub(super) const DIFFERENCE: usize = 16;
+    pub(super) const GAP: usize = 18;
+}
+
+impl ExactVerl {
+    /// Adds a batch. All batches of a state have the same inputs and the same config.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if a coefficient is not finite, or if
+    /// entropies are not aggregated by the mean over tokens. An empty mask is not an error.
+    pub fn update<R: Real>(
+        &mut self,
+        batch: &Batch<'_>,
+        input: &VerlInput<'_, R>,
+        config: &VerlConfig<'_>,
+    ) -> Result<()> {
+        check_verl(batch, input, config)?;
+        check_config("aggregate", "the mean over tokens", 0.0, config.aggregate.mode == AggregateMode::TokenMean)?;
+        let sampled = match input.mask_before_rejection {
+            Some(mask) => Batch::new(batch.layout(), mask)?,
+            None => *batch,
+        };
+        self.add_count(Self::TOKENS, batch.kept());
+        self.add_count(Self::SAMPLED, sampled.kept());
+        self.add_count(Self::SEQUENCES, batch.sequences());
+        self.add_lengths(batch, input);
+        for (has, sum, first, slice) in [
+            (Self::HAS_ADVANTAGES, Self::ADVANTAGES, Some(peak::ADVANTAGES), input.advantages),
+            (Self::HAS_RETURNS, Self::RETURNS, Some(peak::RETURNS), input.returns),
+            (Self::HAS_VALUES, Self::VALUES, Some(peak::VALUES), input.values),
+            (Self::HAS_PREDICTIONS, Self::PREDICTIONS, None, input.predictions),
+            (Self::HAS_ENTROPIES, Self::ENTROPIES, None, input.entropies),
+        ] {
+            let Some(slice) = slice else { continue };
+            self.add_count(has, batch.sequences());
+            // returns and values are added with their products, if both are there
+            let paired =
+                sum == Self::RETURNS && input.values.is_some() || sum == Self::VALUES && input.returns.is_some();
+            if !paired {
+                add_numbers(batch, slice, self.piece_mut(sum));
+            }
+            if let Some(first) = first {
+                let kept = slice.iter().zip(batch.mask().as_slice()).filter(|(_, &keep)| keep);
+                kept.for_each(|(x, _)| self.peak(first, x.widen()));
+            }
+        }
+        if let (Some(returns), Some(values)) = (input.returns, input.values) {
+            self.add_count(Self::HAS_BOTH, batch.sequences());
+            let [x, y, xx, yy, xy] = self.pieces_mut(Self::RETURNS);
+            add_pairs(batch, returns, values, &mut PairSums { x, y, xx, yy, xy });
+        }
+        if let Some(entropies) = input.old_entropies {
+            self.add_count(Self::HAS_OLD_ENTROPIES, batch.sequences());
+            add_numbers(&sampled, entropies, self.piece_mut(Self::OLD_ENTROPIES));
+        }
+        if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
+            self.add_count(Self::HAS_KL, batch.sequences());
+            add_kl(batch, policy, reference, &config.kl, self.piece_mut(Self::KL));
+        }
+        if let (Some(old_log_probs), Some(rollout_log_probs)) = (input.old_log_probs, input.rollout_log_probs) {
+            self.add_count(Self::HAS_ROLLOUT, batch.sequences());
+            self.add_rollout(&sampled, RolloutInput { old_log_probs, rollout_log_probs }, config.divisor);
+        }
+        self.canonical();
+        Ok(())
+    }
+
+    fn add_lengths<R: Real>(&mut self, batch: &Batch<'_>, input: &VerlInput<'_, R>) {
+        if let Some(Lengths { tokens, limit }) = input.response_lengths {
+            self.add_count(Self::HAS_RESPONSES, batch.sequences());
+            for &length in tokens {
+                let (answered, clipped) = (length > 0, length == limit);
+                self.add_count(Self::RESPONSE_TOKENS, length as usize);
+                self.add_count(Self::ANSWERED, usize::from(answered));
+                self.add_count(Self::RESPONSES_CLIPPED, usize::from(clipped));
+                self.add_count(Self::ANSWERED_CLIPPED, usize::from(answered && clipped));
+                self.peak(peak::RESPONSES, f64::from(length));
+                if answered {
+                    self.peak(peak::ANSWERED, f64::from(length));
+                }
+            }
+            for (has, sum, first, slice) in [
+                (Self::HAS_SCORES, Self::SCORES, peak::SCORES, input.scores),
+                (Self::HAS_REWARDS, Self::REWARDS, peak::REWARDS, input.rewards),
+            ] {
+                let Some(slice) = slice else { continue };
+                self.add_count(has, batch.sequences());
+                // an aborted response has no score
+                for (row, _) in batch.rows().zip(tokens).filter(|(_, &length)| length > 0) {
+                    let total = row_total(&row, slice);
+                    limbs::add(self.piece_mut(sum), 0, total);
+                    self.peak(first, total);
+                }
+            }
+        }
+        if let Some(Lengths { tokens, limit }) = input.prompt_lengths {
+            self.add_count(Self::HAS_PROMPTS, batch.sequences());
+            for &length in tokens {
+                self.add_count(Self::PROMPT_TOKENS, length as usize);
+                self.add_count(Self::PROMPTS_CLIPPED, usize::from(length == limit));
+                self.peak(peak::PROMPTS, f64::from(length));
+            }
+        }
+    }
+
+    /// Like `rollout_mismatch` and `probability_difference`.
+    fn add_rollout<R: Real>(&mut self, batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Divisor) {
+        let mut gap = self.peaks[peak::GAP];
+        add_sampled(batch, input, self.pieces_mut(Self::P), &mut gap);
+        self.peaks[peak::GAP] = gap;
+        for row in batch.rows() {
+            let kept = row.kept();
+            let mean = |sum: f64| if kept == 0 { 0.0 } else { sum / divisor.of(kept as f64) };
+            let old = mean(row_total(&row, input.old_log_probs));
+            let rollout = mean(row_total(&row, input.rollout_log_probs));
+            let delta = row_difference(&row, input.old_log_probs, input.rollout_log_probs);
+            let difference = rollout - old;
+            self.peak(peak::DIFFERENCE, difference);
+            let magnitude = if difference < 0.0 { -difference } else { difference };
+            let chi2 = exp(2.0 * clamp(delta, -20.0, 20.0));
+            let terms = [exp(-old), -old, exp(-rollout), -rollout, difference, magnitude, exp(difference), chi2];
+            for (index, term) in (Self::PPL..).zip(terms) {
+                limbs::add(self.piece_mut(index), 0, term);
+            }
+        }
+    }
+
+    /// Takes a number into the largest and the negated smallest.
+    fn peak(&mut self, first: usize, x: f64) {
+        self.peaks[first] = self.peaks[first].max(key(x));
+        self.peaks[first + 1] = self.peaks[first + 1].max(key(-x));
+    }
+
+    fn summary(&self, mean: f64, first: usize) -> Summary {
+        Summary { mean, max: number(self.peaks[first]), min: -number(self.peaks[first + 1]) }
+    }
+
+    /// Whether every batch had an input.
+    fn has(&self, what: &'static str, index: usize) -> Result<bool> {
+        let (expected, got) = (self.count(Self::SEQUENCES) as usize, self.count(index) as usize);
+        if got == 0 || got == expected {
+            Ok(got > 0)
+        } else {
+            Err(Error::Length { what, expected, got })
+        }
+    }
+
+    /// The metrics of all batches together, as [`verl_metrics`](crate::metric::verl_metrics) reports them for one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if some batches had an input and others had not; [`Error::EmptyMask`] with the sampler's
+    /// log-probabilities and no kept token.
+    pub fn metrics(&self, config: &VerlConfig<'_>) -> Result<VerlMetrics<'static>> {
+        let tokens = self.count(Self::TOKENS);
+        let sequences = self.count(Self::SEQUENCES);
+        let answered = self.count(Self::ANSWERED);
+        let of = |sum: usize, count: u64| mean(self.piece(sum), count);
+        let by_divisor = |sum, count| mean_by(self.piece(sum), count, &MeanConfig { divisor: config.divisor });
+        let aggregated =
+            |sum, count| mean_by(self.piece(sum), count, &MeanConfig { divisor: config.aggregate.divisor });
+        let share = |count: u64, all: u64| count as f64 / all as f64;
+        let mut found = VerlMetrics::default();
+        let responses = self.has("response_lengths", Self::HAS_RESPONSES)?;
+        if responses {
+            let length = |first, total: usize, all, clipped: usize| LengthSummary {
+                tokens: self.summary(share(self.count(total), all), first),
+                clip_ratio: share(self.count(clipped), all),
+            };
+            let total = Self::RESPONSE_TOKENS;
+            found.response_length = Some(length(peak::RESPONSES, total, sequences, Self::RESPONSES_CLIPPED));
+            found.response_length_non_aborted = Some(length(peak::ANSWERED, total, answered, Self::ANSWERED_CLIPPED));
+            found.aborted_ratio = Some(share(sequences - answered, sequences));
+        }
+        if self.has("prompt_lengths", Self::HAS_PROMPTS)? {
+            let total = self.count(Self::PROMPT_TOKENS);
+            found.prompt_length = Some(LengthSummary {
+                tokens: self.summary(share(total, sequences), peak::PROMPTS),
+                clip_ratio: share(self.count(Self::PROMPTS_CLIPPED), sequences),
+            });
+            found.total_num_tokens = responses.then(|| (total + self.count(Self::RESPONSE_TOKENS)) as f64);
+        }
+        if self.has("scores", Self::HAS_SCORES)? {
+            found.scores = Some(self.summary(of(Self::SCORES, answered), peak::SCORES));
+        }
+        if self.has("rewards", Self::HAS_REWARDS)? {
+            found.rewards = Some(self.summary(of(Self::REWARDS, answered), peak::REWARDS));
+        }
+        if self.has("advantages", Self::HAS_ADVANTAGES)? {
+            found.advantages = Some(self.summary(of(Self::ADVANTAGES, tokens), peak::ADVANTAGES));
+        }
+        if self.has("returns", Self::HAS_RETURNS)? {
+            found.returns = Some(self.summary(of(Self::RETURNS, tokens), peak::RETURNS));
+        }
+        if self.has("values", Self::HAS_VALUES)? {
+            found.values = Some(self.summary(of(Self::VALUES, tokens), peak::VALUES));
+        }
+        if self.has("values", Self::HAS_BOTH)? {
+            let joint = self.joint(tokens, Self::RETURNS);
+            found.explained_variance =
+                Some(explained_by(&joint, &ExplainedVarianceConfig::default()).unwrap_or(f64::NAN));
+        }
+        if self.has("predictions", Self::HAS_PREDICTIONS)? {
+            found.prediction_mean = Some(by_divisor(Self::PREDICTIONS, tokens));
+        }
+        if self.has("entropies", Self::HAS_ENTROPIES)? {
+            found.entropy_loss = Some(aggregated(Self::ENTROPIES, tokens));
+        }
+        if self.has("old_entropies", Self::HAS_OLD_ENTROPIES)? {
+            found.old_entropy = Some(aggregated(Self::OLD_ENTROPIES, self.count(Self::SAMPLED)));
+        }
+        if self.has("ref_log_probs", Self::HAS_KL)? {
+            found.kl_loss = Some(aggregated(Self::KL, tokens));
+            found.kl_coefficient = Some(config.kl_coefficient);
+        }
+        if self.has("rollout_log_probs", Self::HAS_ROLLOUT)? {
+            let sampled = self.count(Self::SAMPLED);
+            if sampled == 0 {
+                return Err(Error::EmptyMask);
+            }
+            found.probability_difference = Some(self.probability_difference(sampled));
+            found.mismatch = Some(self.mismatch(sampled, sequences, config.divisor));
+        }
+        Ok(found)
+    }
+
+    /// Two sums and the three sums of products behind them.
+    fn joint(&self, count: u64, first: usize) -> crate::CoMoments {
+        let [x, y, xx, yy, xy] = [0, 1, 2, 3, 4].map(|index| self.piece(first + index));
+        co_moments(count, [x, y], [xx, yy, xy])
+    }
+
+    fn probability_difference(&self, count: u64) -> ProbabilityDifference {
+        let gap = self.piece(Self::GAP);
+        let gaps =
+            Moments { count, mean: mean(gap, count), m2: deviations(count, self.piece(Self::GAP_GAP), gap, gap) };
+        ProbabilityDifference {
+            max: number(self.peaks[peak::GAP]),
+            mean: gaps.mean,
+            std: gaps.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt),
+            pearson: self.joint(count, Self::P).correlation().unwrap_or(f64::NAN),
+        }
+    }
+
+    fn mismatch(&self, tokens: u64, sequences: u64, divisor: Divisor) -> RolloutMismatch {
+        let [delta, k3, square] = [Self::DELTA, Self::K3, Self::SQUARE]
+            .map(|index| mean_by(self.piece(index), tokens, &MeanConfig { divisor }));
+        let of = |index| mean(self.piece(index), sequences);
+        RolloutMismatch {
+            training_ppl: of(Self::PPL),
+            training_log_ppl: of(Self::LOG_PPL),
+            kl: -delta,
+            k3_kl: k3,
+            rollout_ppl: of(Self::ROLLOUT_PPL),
+            rollout_log_ppl: of(Self::ROLLOUT_LOG_PPL),
+            log_ppl_diff: of(Self::DIFFERENCE),
+            log_ppl_abs_diff: of(Self::ABS_DIFFERENCE),
+            log_ppl_diff_max: number(self.peaks[peak::DIFFERENCE]),
+            log_ppl_diff_min: -number(self.peaks[peak::DIFFERENCE + 1]),
+            ppl_ratio: of(Self::PPL_RATIO),
+            chi2_token: square - 1.0,
+            chi2_seq: of(Self::CHI2) - 1.0,
+        }
+    }
+}
+
+#[multiversion]
+fn add_kl<R: Real>(batch: &Batch<'_>, policy: &[R], reference: &[R], config: &KlConfig, sum: &mut [i64]) {
+    let mut columns = [Column::new(), Column::new()];
+    let mut estimates = Column::new();
+    let mut due = Due::default();
+    for row in batch.token_rows() {
+        blocks_of_row(&row, [policy, reference], &mut columns, |[policy, reference], keep| {
+            // dropped slots have a difference of 0, which every estimator maps to 0
+            map_columns(keep.len(), [policy, reference], [&mut estimates], |[p, q]| [kl_value(config, p - q)]);
+            estimates.measure(keep.len());
+            estimates.add_to(keep.len(), sum);
+            due.carry([&mut *sum]);
+        });
+    }
+}
+
+/// The sums over tokens of what trainer and sampler say, from `P` on.
+#[multiversion]
+fn add_sampled<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, sums: [&mut [i64]; 10], gap: &mut i64) {
+    let [x, y, xx, yy, xy, gaps, gaps_squared, deltas, remainders, squares] = sums;
+    let mut pairs = PairSums { x, y, xx, yy, xy };
+    let mut columns = [Column::new(), Column::new()];
+    let [mut p, mut q, mut apart, mut delta, mut k3] = [(); 5].map(|()| Column::<R>::new());
+    let mut square = Column::<f64>::new();
+    let bound = R::narrow(20.0);
+    let mut due = Due::default();
+    for row in batch.token_rows() {
+        let inputs = [input.old_log_probs, input.rollout_log_probs];
+        blocks_of_row(&row, inputs, &mut columns, |[old, rollout], keep| {
+            let len = keep.len();
+            map_columns(len, [old, rollout], [&mut p, &mut q, &mut apart, &mut delta, &mut k3], |[old, rollout]| {
+                let (p, q) = (exp(old), exp(rollout));
+                [p, q, (p - q).abs(), old - rollout, exp_remainder(old - rollout)]
+            });
+            map_columns(len, [old, rollout], [&mut square], |[old, rollout]| {
+                let ratio = exp(clamp(old - rollout, -bound, bound)).widen();
+                [ratio * ratio]
+            });
+            p.drop_slots(keep);
+            q.drop_slots(keep);
+            square.drop_slots(keep);
+            for (apart, _) in apart.slots().iter().zip(keep).filter(|(_, &keep)| keep) {
+                *gap = (*gap).max(key(apart.widen()));
+            }
+            [&mut p, &mut q, &mut apart, &mut delta, &mut k3].into_iter().for_each(|column| column.measure(len));
+            square.measure(len);
+            pairs.add(&p, &q, len);
+            apart.add_to(len, gaps);
+            apart.add_products_to(&apart, len, gaps_squared);
+            delta.add_to(len, deltas);
+            k3.add_to(len, remainders);
+            square.add_to(len, squares);
+            due.carry([&mut *pairs.x, &mut *pairs.y, &mut *pairs.xx, &mut *pairs.yy, &mut *pairs.xy]);
+            due.also([&mut *gaps, &mut *gaps_squared, &mut *deltas, &mut *remainders, &mut *squares]);
+        });
+    }
+}
