@@ -153,7 +153,7 @@ fn none_is_forgotten() {
     known.extend(names::NAMES);
     known.extend(shapes::NAMES);
     // what no config holds
-    known.extend(["Error", "KlControl", "Quantity", "QuantityShape", "TokenWeight", "TrlLoss"]);
+    known.extend(["Error", "KeyBits", "KlControl", "Piece", "Quantity", "QuantityShape", "TokenWeight", "TrlLoss"]);
     let mut enums = BTreeSet::new();
     declared(&core, "pub enum ", &mut enums);
     for name in &enums {

@@ -1,13 +1,28 @@
 //! Inputs made of integers: no float arithmetic that could itself differ, apart from exact scaling by powers of two.
 
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 use crate::hash::Value;
+
+/// Which of the possible inputs; see [`crate::vary`].
+static VARIATION: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) fn vary(variation: u32) {
+    VARIATION.store(variation, Relaxed);
+}
+
+/// Whether the inputs are others than those of the record.
+pub(crate) fn is_varied() -> bool {
+    VARIATION.load(Relaxed) != 0
+}
 
 /// A linear congruential generator (Knuth's MMIX constants); its upper bits are good enough for inputs.
 pub(crate) struct Random(u64);
 
 impl Random {
-    pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
+    pub(crate) fn new(seed: u64) -> Self {
+        let varied = seed ^ (u64::from(VARIATION.load(Relaxed)) << 32);
+        Self(varied.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d)
     }
 
     pub(crate) fn bits(&mut self) -> u64 {

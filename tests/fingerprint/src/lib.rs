@@ -32,6 +32,12 @@ use cases::{tokens, vocabulary};
 use math::sweep;
 use rows::Rows;
 
+/// Takes other numbers, masks and lengths from now on, the same for equal arguments on every machine. 0 are those of
+/// the record.
+pub fn vary(variation: u32) {
+    inputs::vary(variation);
+}
+
 /// Calls `report` with the name (`"gae/f32"`) and the fingerprint of every formula, in a fixed order.
 pub fn fingerprints(report: &mut dyn FnMut(&str, u64)) {
     // only a bug in this crate can make the construction of a case fail; the 0 shows it

@@ -4,7 +4,7 @@ use tokenwise::{Batch, Layout, Mask, Result};
 
 use crate::{
     hash::Value,
-    inputs::{fill, poison, Kind, Random, Range},
+    inputs::{fill, is_varied, poison, Kind, Random, Range},
 };
 
 /// Around the widths of lanes and of groups of lanes.
@@ -49,9 +49,17 @@ impl Slots {
             Shape::Long(len) => (&[len], None),
             Shape::Dropped => (&[0, 0], Some(3)),
         };
+        let mut random = Random::new(u64::MAX);
+        let mut length = |usual| match shape {
+            Shape::Padded | Shape::Packed if is_varied() => random.below(PADDED as u32 + 1) as usize,
+            Shape::FewPadded | Shape::FewPacked if is_varied() => random.below(FEW_PADDED as u32 + 1) as usize,
+            Shape::Long(most) if is_varied() => 1 + random.below(most as u32) as usize,
+            _ => usual,
+        };
         let mut slots = Self { keep: [false; MOST], starts: [0; LENGTHS.len() + 1], sequences: lengths.len(), padded };
         let mut start = 0;
-        for (sequence, &len) in lengths.iter().enumerate() {
+        for (sequence, &usual) in lengths.iter().enumerate() {
+            let len = length(usual);
             let mut random = Random::new(sequence as u64);
             for keep in &mut slots.keep[start..start + len] {
                 // a quarter of the slots are holes; a row of one stays

@@ -313,6 +313,80 @@ fn every_wrong_number_is_named() {
     for_every_row(wrong_numbers::<f64>, wrong_numbers::<f32>);
 }
 
+/// Numbers that are infinite once they are rounded to f32, or too small to divide by, in one type or both.
+const OUT_OF_RANGE: [f64; 6] = [1e39, -1e39, 1e50, 1e-45, 1e-320, -1e-320];
+
+/// Each is refused by its name, or does no harm.
+fn numbers_out_of_range<R: Number>(entry: &'static Entry, row: &'static Row) {
+    let right = Setting::<R>::new(entry, row);
+    let undefined = |setting: &Setting<R>| -> (Result<usize, Refusal>, usize) {
+        let (result, outputs) = setting.call(entry);
+        let undefined = outputs.iter().map(|(_, array)| match array {
+            Array::Real(list) => list.iter().filter(|x| x.is_nan()).count(),
+            Array::Double(list) => list.iter().filter(|x| x.is_nan()).count(),
+            _ => 0,
+        });
+        (result.map(|numbers| numbers.iter().filter(|x| x.is_nan()).count()), undefined.sum())
+    };
+    let usual = undefined(&right);
+    // sizes saturate and would ask for all the memory there is
+    for number in row.numbers.iter().filter(|number| number.domain.must_be != "at least 1") {
+        for got in OUT_OF_RANGE {
+            let mut setting = right.clone();
+            setting.set(number.path, got);
+            match undefined(&setting) {
+                (Err(Refusal::Core(Error::Config { what, got: named, .. })), _) => {
+                    // of two bounds that cross, the other one may be named
+                    let other = what != number.what && row.numbers.iter().any(|other| other.what == what);
+                    assert!(other || (what, named) == (number.what, got), "{}: {what} {named:e}", entry.name);
+                }
+                accepted => assert_eq!(accepted, usual, "{}: {} = {got:e}", entry.name, number.what),
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_out_of_the_range_of_the_type_are_named() {
+    for_every_row(numbers_out_of_range::<f64>, numbers_out_of_range::<f32>);
+    let of = |name: &str, path, got| {
+        let (entry, row) = rows().find(|(entry, _)| entry.name == name).unwrap();
+        let mut setting = Setting::<f32>::new(entry, row);
+        setting.set(path, got);
+        setting.call(entry).0.unwrap_err().to_string()
+    };
+    let range = "must be within ±3.4028235e38, the range of f32, got 1000000000000000000000000000000000000000";
+    assert_eq!(of("ppo_clip", "clip_low", 1e39), format!("clip_low: {range}"));
+    assert_eq!(of("shape_rewards", "beta", 1e39), format!("beta: {range}"));
+    let smallest = "temperature: must be at least 1.1754944e-38, the smallest normal f32, got 0.";
+    assert!(of("entropy", "temperature", 1e-45).starts_with(smallest));
+}
+
+/// A padded layout can have any number of sequences without slots; what reads tokens alone must not go through them.
+#[test]
+fn a_great_many_sequences_without_slots_take_no_time() {
+    let batch = Batch::new(Layout::padded(1 << 40, 0).unwrap(), Mask::new(&[])).unwrap();
+    let by_token = |column: &&Column| !matches!(column.kind, Kind::Token | Kind::Logit | Kind::TopK | Kind::Single);
+    let mut called = 0;
+    for (entry, row) in rows().filter(|(entry, _)| entry.over == Over::Batch) {
+        if entry.inputs.iter().chain(entry.outputs).any(|column| by_token(&column)) {
+            continue;
+        }
+        let Setting { inputs: some, config, .. } = Setting::<f32>::new(entry, row);
+        let mut inputs = Columns::new();
+        for column in entry.inputs {
+            let array = some.get(column.name).unwrap();
+            let single = column.kind == Kind::Single;
+            inputs.set(column.name, if single { array.clone() } else { resized(array, 0) });
+        }
+        let mut outputs = entry.outputs_for(Some(&batch), None, &inputs);
+        // an error or nothing: what counts is that it ends
+        let _ = entry.call(&mut Call::new(Some(batch), None, &inputs, &config, &mut outputs));
+        called += 1;
+    }
+    assert!(called > 50, "{called}");
+}
+
 fn too_few_tokens<R: Number>(entry: &'static Entry, row: &'static Row) {
     let one = [false, false, false, false, true, false];
     for (mask, error) in [([false; TOKENS], row.all_dropped), (one, row.one_kept)] {

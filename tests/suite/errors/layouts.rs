@@ -35,6 +35,15 @@ fn sizes_beyond_a_machine_word() {
 }
 
 #[test]
+fn sequences_as_long_as_a_machine_word_can_say() {
+    let most = Layout::padded(1, usize::MAX).unwrap();
+    let error = Error::Sequence { what: "raw_layout", index: 0, at_least: usize::MAX, got: usize::MAX };
+    assert_eq!(shift::<f64>(&most, &most, &[], 0, &mut []), Err(error));
+    let shorter = Layout::padded(1, usize::MAX - 1).unwrap();
+    assert_eq!(shift::<f64>(&shorter, &most, &[], 0, &mut []), Ok(()));
+}
+
+#[test]
 fn masks() {
     let layout = Layout::padded(2, 3).unwrap();
     for got in [0, 5, 7] {

@@ -4,7 +4,7 @@
 use tokenwise::{divergence::KlGradient, loss::*, policy::*};
 use tokenwise_tests::generate::{Column, Flat};
 
-use super::{super::unless_too_small, check, keep_away, setting, slopes, slopes_together, ERROR, STEP};
+use super::{super::unless_too_small, assert_slope, check, keep_away, setting, slopes, slopes_together};
 use crate::{
     case::Case,
     distill::{entries, entries_a_token, ids, GeneralizedJsd, IwOpd, KlLoss, OpdLoss, RefKl},
@@ -98,9 +98,7 @@ fn slopes_of_entries(flat: &Flat<f64>, at: &[f64], grad: &[f64], loss: impl Fn(&
             moved[entry] += by;
             loss(&moved)
         };
-        let slope = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
-        let error = (slope - grad[entry]).abs() / grad[entry].abs().max(1.0);
-        assert!(error < ERROR, "entry {entry}: slope {slope:e}, gradient {:e}", grad[entry]);
+        assert_slope(entry, grad[entry], moved);
     }
 }
 

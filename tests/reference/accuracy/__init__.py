@@ -1,0 +1,1 @@
+"""Largest errors of the formulas, in ulps, against exact arithmetic."""
