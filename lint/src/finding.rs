@@ -21,11 +21,17 @@ pub enum Rule {
     GroupNotCentred,
     /// All samples of a prompt have the same score.
     TiedGroup,
+    /// A probability above 1.
+    LogProbAboveZero,
+    /// Other sequences have a score, this one has none.
+    ScoreMissing,
+    /// Other sequences have tokens, this one has none.
+    EmptySequence,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::NotANumber,
         Self::RewardOnDroppedSlot,
         Self::LastTokenHidden,
@@ -34,6 +40,9 @@ impl Rule {
         Self::ReturnsDisagree,
         Self::GroupNotCentred,
         Self::TiedGroup,
+        Self::LogProbAboveZero,
+        Self::ScoreMissing,
+        Self::EmptySequence,
     ];
 
     /// Its name.
@@ -48,6 +57,9 @@ impl Rule {
             Self::ReturnsDisagree => "returns-disagree",
             Self::GroupNotCentred => "group-not-centred",
             Self::TiedGroup => "tied-group",
+            Self::LogProbAboveZero => "log-prob-above-zero",
+            Self::ScoreMissing => "score-missing",
+            Self::EmptySequence => "empty-sequence",
         }
     }
 }
@@ -130,6 +142,21 @@ pub enum Finding {
         /// The score.
         score: f64,
     },
+    /// The logarithm of a probability above 1.
+    LogProbAboveZero {
+        /// The column.
+        column: Column,
+        /// The first such token.
+        token: usize,
+        /// The value.
+        value: f64,
+        /// Number of further tokens of this column.
+        more: usize,
+    },
+    /// A sequence without a score among others that have one.
+    ScoreMissing,
+    /// A sequence without tokens among others that have some.
+    EmptySequence,
 }
 
 impl Finding {
@@ -145,6 +172,9 @@ impl Finding {
             Self::ReturnsDisagree { .. } => Rule::ReturnsDisagree,
             Self::GroupNotCentred { .. } => Rule::GroupNotCentred,
             Self::TiedGroup { .. } => Rule::TiedGroup,
+            Self::LogProbAboveZero { .. } => Rule::LogProbAboveZero,
+            Self::ScoreMissing => Rule::ScoreMissing,
+            Self::EmptySequence => Rule::EmptySequence,
         }
     }
 
@@ -156,6 +186,7 @@ impl Finding {
             | Self::RewardOnDroppedSlot { token, .. }
             | Self::LastTokenHidden { token, .. }
             | Self::RatioAtFirstUpdate { token, .. }
+            | Self::LogProbAboveZero { token, .. }
             | Self::ReturnsDisagree { token, .. } => Some(*token),
             _ => None,
         }
@@ -165,7 +196,9 @@ impl Finding {
     #[must_use]
     pub const fn column(&self) -> Option<Column> {
         match self {
-            Self::NotANumber { column, .. } | Self::RewardOnDroppedSlot { column, .. } => Some(*column),
+            Self::NotANumber { column, .. }
+            | Self::RewardOnDroppedSlot { column, .. }
+            | Self::LogProbAboveZero { column, .. } => Some(*column),
             _ => None,
         }
     }

@@ -45,6 +45,12 @@ impl Group {
         }
     }
 
+    /// How many samples were added.
+    #[must_use]
+    pub const fn size(&self) -> u32 {
+        self.size
+    }
+
     /// Reports findings to `found`; groups of one sample have none.
     pub fn judge(&self, tolerance: f64, found: &mut dyn FnMut(Finding)) {
         let count = self.size;

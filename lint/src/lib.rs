@@ -51,13 +51,27 @@ pub struct Sequence<'a> {
     pub score: Option<f64>,
     /// Whether it comes from the first update after sampling.
     pub first_update: bool,
+    /// Tokens of the response, if that is known; the rest of the slots is padding.
+    pub length: Option<usize>,
+    /// Other sequences have tokens.
+    pub expects_tokens: bool,
+    /// Other sequences have a score.
+    pub expects_score: bool,
 }
 
 impl<'a> Sequence<'a> {
     /// A response with a mask and no columns.
     #[must_use]
     pub const fn new(keep: &'a [bool]) -> Self {
-        Self { keep, columns: [None; COLUMNS], score: None, first_update: false }
+        Self {
+            keep,
+            columns: [None; COLUMNS],
+            score: None,
+            first_update: false,
+            length: None,
+            expects_tokens: false,
+            expects_score: false,
+        }
     }
 
     /// Adds a column. A column whose length differs from the mask counts as missing.

@@ -10,7 +10,14 @@ use crate::{
 
 /// Reports every fault of a sequence to `found`.
 pub fn check(sequence: &Sequence<'_>, options: &Options, found: &mut dyn FnMut(Finding)) {
+    if sequence.expects_tokens && sequence.keep.is_empty() {
+        found(Finding::EmptySequence);
+    }
+    if sequence.expects_score && sequence.score.is_none() {
+        found(Finding::ScoreMissing);
+    }
     not_a_number(sequence, found);
+    above_zero(sequence, options.tolerance, found);
     lost_reward(sequence, found);
     hidden_end(sequence, found);
     if options.first_update || sequence.first_update {
@@ -69,11 +76,52 @@ fn hidden_end(sequence: &Sequence<'_>, found: &mut dyn FnMut(Finding)) {
         }
         return;
     };
-    // padding is 0; anything else was generated
-    let log_probs = [Column::OldLogProbs, Column::LogProbs, Column::RolloutLogProbs];
-    let generated = |token: &usize| log_probs.iter().any(|column| is_something(sequence.at(*column, *token)));
-    if let Some(token) = (last + 1..sequence.keep.len()).rev().find(generated) {
-        found(Finding::LastTokenHidden { token, last });
+    if let Some(length) = sequence.length {
+        if length > last + 1 && length <= sequence.keep.len() {
+            found(Finding::LastTokenHidden { token: length - 1, last });
+        }
+        return;
+    }
+    let tail = last + 1..sequence.keep.len();
+    for column in [Column::OldLogProbs, Column::LogProbs, Column::RolloutLogProbs] {
+        let Some(numbers) = sequence.column(column).and_then(|numbers| numbers.get(tail.clone())) else { continue };
+        let padding = padding(numbers);
+        let rest = numbers.len() - padding;
+        // without visible padding a tail of several numbers may be what a model computed on it
+        if rest > 0 && (padding > 0 || rest == 1) {
+            found(Finding::LastTokenHidden { token: last + rest, last });
+            return;
+        }
+    }
+}
+
+/// How many numbers at the end a trainer filled in: what no log-probability is, or the same number again and again.
+fn padding(numbers: &[f64]) -> usize {
+    // TRL pads with 1, others with 0 or with a number that stands for minus infinity
+    let is_filler = |x: f64| !x.is_finite() || x >= 0.0 || x <= -100.0;
+    let Some(&last) = numbers.last() else { return 0 };
+    let run = numbers.iter().rev().take_while(|x| **x == last || (is_filler(**x) && is_filler(last))).count();
+    if is_filler(last) || run > 1 {
+        run
+    } else {
+        0
+    }
+}
+
+/// The logarithm of a probability is never above 0.
+fn above_zero(sequence: &Sequence<'_>, tolerance: f64, found: &mut dyn FnMut(Finding)) {
+    for column in [Column::RolloutLogProbs, Column::OldLogProbs, Column::RefLogProbs, Column::LogProbs] {
+        let (mut first, mut more) = (None, 0);
+        sequence.each_kept(column, &mut |token, x| {
+            if x > tolerance && x.is_finite() {
+                more += usize::from(first.is_some());
+                first = first.or(Some((token, x)));
+            }
+        });
+        if let Some((token, value)) = first {
+            found(Finding::LogProbAboveZero { column, token, value, more });
+            return;
+        }
     }
 }
 

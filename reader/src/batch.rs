@@ -3,6 +3,7 @@
 use crate::{
     fault::Fault,
     fields::{Column, COLUMNS},
+    texts::TextList,
 };
 
 /// Sequences that are processed together: those of one step, or as many as fit.
@@ -14,8 +15,10 @@ pub struct Rollouts {
     columns: [Vec<f64>; COLUMNS],
     /// The fields that exist once per sequence.
     pub rows: Vec<Row>,
-    pub(crate) texts: Vec<String>,
+    pub(crate) texts: TextList,
     pub(crate) labels: Vec<Label>,
+    /// Letters of the labels.
+    pub(crate) label_bytes: usize,
 }
 
 /// The labels of a sequence; collected if [`Options::labels`](crate::Options::labels) is set.
@@ -25,11 +28,15 @@ pub struct Label {
     pub group: String,
     /// The first characters of its prompt; empty if there is none.
     pub prompt: String,
+    /// Texts of padding after the last token that has numbers; they are left out.
+    pub padding: u32,
 }
 
 /// The fields that exist once per sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
+    /// Which of several files, counted from 0.
+    pub file: u32,
     /// Line, row or record of the file, counted from 1.
     pub place: u64,
     /// Its task score.
@@ -73,9 +80,17 @@ impl Rollouts {
     }
 
     /// The text of each token, empty where the file has none; no entries unless labels were requested.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().take(self.tokens())
+    }
+
+    /// The memory it takes.
     #[must_use]
-    pub fn texts(&self) -> &[String] {
-        self.texts.get(..self.tokens()).unwrap_or_default()
+    pub fn bytes(&self) -> u64 {
+        let columns: usize = self.columns.iter().map(Vec::capacity).sum();
+        let rows = size_of::<Row>() * self.rows.capacity() + size_of::<Label>() * self.labels.capacity();
+        (8 * columns + self.keep.capacity() + rows + 4 * self.offsets.capacity() + self.label_bytes) as u64
+            + self.texts.bytes()
     }
 
     /// The labels of each sequence; no entries unless labels were requested.
@@ -143,8 +158,9 @@ impl Rollouts {
         }
         self.keep.drain(..start as usize);
         if !self.labels.is_empty() {
-            self.texts.drain(..start as usize);
-            self.labels.drain(..first);
+            self.texts.drop_first(start as usize);
+            let dropped = self.labels.drain(..first).map(|label| label.group.len() + label.prompt.len());
+            self.label_bytes -= dropped.sum::<usize>();
         }
         self.rows.drain(..first);
         self.offsets.drain(..first);

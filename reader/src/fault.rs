@@ -44,7 +44,13 @@ macro_rules! faults {
 faults! {
     Empty "empty" {} => "the file is empty",
     UnknownKind "unknownKind" {} => "unknown file format: expected .json, .jsonl, .csv, .parquet or .safetensors",
-    NoRollout "noRollout" {} => "no rollouts found: no field has a name listed in docs/rollout-files.md",
+    NoRollout "noRollout" { found: String } => "no known field; found {found}. Map one with --field score=NAME",
+    /// A name that was given for a field.
+    NoSuchName "noSuchName" { field: String, name: String, found: String }
+        => "no record has {name:?}, which was given as the name of field {field:?}; found {found}",
+    /// More memory than the budget.
+    Memory "memory" { what: String, needed: String, limit: String }
+        => "{what} needs {needed} of memory, the limit is {limit}",
     /// The source could not be read.
     Io "io" { reason: String } => "{reason}",
     /// The sink stopped the reading.
@@ -59,16 +65,29 @@ faults! {
     NoValue "noValue" { found: String } => "expected a value, got {found:?}",
     Expected "expected" { wanted: String, found: String } => "expected {wanted}, got {found:?}",
     Ends "ends" {} => "the text ends too early",
+    Incomplete "incomplete" {} => "not a complete object; if the file is pretty-printed JSON, rename it .json",
+    BadArchive "badArchive" { reason: String } => "cannot be decompressed: {reason}",
     Range "range" { text: String } => "number out of range: {text}",
     Control "control" {} => "control character in a text",
     Escape "escape" { text: String } => "unknown escape {text} in a text",
     Deep "deep" { most: u64 } => "nested more than {most} deep",
     NoObject "noObject" { found: String } => "expected an object with the fields of a rollout, got {found:?}",
+    OpenQuote "openQuote" {} => "the quote that begins here is never closed",
     CsvWidth "csvWidth" { expected: u64, got: u64 } => "expected {expected} fields, got {got}",
 
     NotANumber "notANumber" { field: String, found: String } => "field {field:?}: expected a number, got {found:?}",
     NotAList "notAList" { field: String, found: String }
         => "field {field:?}: expected a list in brackets, got {found:?}",
+    NotPerToken "notPerToken" { field: String, found: String }
+        => "field {field:?}: expected one number per token, got {found}; the score of a sequence is \"score\"",
+    NotAStep "notAStep" { found: String } => "field \"step\": expected a whole number from 0 to 2^53, got {found}",
+    StepAgain "stepAgain" { step: u64 }
+        => "step {step} appears again after another step; sort the file by step",
+    Twice "twice" { field: String, first: String, second: String }
+        => "both {first} and {second} are given; choose one with --field {field}=NAME",
+    Repeated "repeated" { name: String } => "{name:?} is given twice",
+    Differs "differs" { field: String, first: String, second: String }
+        => "field {field:?}: expected one value, got {first} and {second}",
     NotAMask "notAMask" { found: String } => "field \"mask\": expected 0 or 1, got {found}",
     Mixed "mixed" { field: String } => "field {field:?} has lists among numbers",
     Lengths "lengths" { field: String, got: String, first: String, expected: String }
@@ -78,19 +97,28 @@ faults! {
     NewField "newField" { field: String } => "field {field:?} appears here, but not in the sequences before",
     MaskLength "maskLength" { expected: u64, got: u64 } => "field \"mask\": expected {expected} entries, got {got}",
 
+    NotATrace "notATrace" { reason: String } => "this is not a trace of prime-rl: {reason}",
+    NoTraces "noTraces" {}
+        => "these are annotations of traces; the traces themselves are in stream/",
+
     NotParquet "notParquet" { reason: String } => "cannot read the Parquet file: {reason}",
     Codec "codec" { codec: String, column: String }
         => "column {column:?} is compressed with {codec}, which this program was built without",
 
     NotTensors "notTensors" { reason: String } => "not a safetensors file: {reason}",
     TensorEntry "tensorEntry" { tensor: String } => "tensor {tensor:?}: invalid header entry",
-    TensorKind "tensorKind" { tensor: String, kind: String } => "tensor {tensor:?}: unknown dtype {kind}",
+    TensorKind "tensorKind" { tensor: String, kind: String } => "tensor {tensor:?}: unsupported dtype {kind}",
     TensorCut "tensorCut" { tensor: String } => "tensor {tensor:?}: the file ends too early, or its header is wrong",
     TensorShape "tensorShape" { tensor: String, shape: String }
         => "tensor {tensor:?} has shape {shape}: expected one or two dimensions",
     TensorRows "tensorRows" { tensor: String, shape: String, sequences: u64 }
         => "tensor {tensor:?} has shape {shape}, but there are {sequences} sequences",
-    Offsets "offsets" {} => "tensor \"cu_seqlens\" must have one dimension, start at 0 and increase",
+    TensorEmpty "tensorEmpty" { tensor: String, shape: String }
+        => "tensor {tensor:?} has shape {shape}: more sequences than the file has bytes",
+    TensorsOverlap "tensorsOverlap" { tensor: String, other: String }
+        => "tensors {tensor:?} and {other:?} share bytes of the file",
+    Offsets "offsets" {}
+        => "tensor \"cu_seqlens\" must have one dimension, start at 0, hold whole numbers and never decrease",
 }
 
 impl From<std::io::Error> for Fault {
@@ -172,6 +200,18 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Names for a message: `a, b, …`.
+pub(crate) fn listed(names: &[String]) -> String {
+    const MOST: usize = 12;
+    match names.len() {
+        0 => "no names".into(),
+        count => {
+            let more = if count > MOST { ", …" } else { "" };
+            format!("{}{more}", names[..count.min(MOST)].join(", "))
+        }
+    }
+}
 
 /// An excerpt of a file, short enough for a message.
 pub(crate) fn excerpt(text: &str) -> String {

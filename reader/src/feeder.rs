@@ -1,11 +1,21 @@
 //! Collects the fields of records, in any order, into batches.
 
-use std::ops::ControlFlow;
+mod end;
+mod hash;
+mod record;
+
+use std::{collections::HashSet, ops::ControlFlow};
+
+pub(crate) use hash::Hasher;
+use record::{Inherited, Prompt, Record};
 
 use crate::{
-    batch::{Label, Rollouts, Row},
+    batch::{Rollouts, Row},
+    budget::grown,
     fault::{excerpt, Fault},
-    fields::{Column, Field, COLUMNS},
+    fields::{self, Column, Field, Match, NameId, FIELDS},
+    texts::TextList,
+    traces::Traces,
     Options,
 };
 
@@ -14,8 +24,12 @@ pub type Sink<'a> = &'a mut dyn FnMut(&Rollouts) -> ControlFlow<()>;
 
 /// Maximum number of unknown names that are kept.
 const MOST_NAMES: usize = 40;
-/// Maximum characters of a prompt that are kept.
-const PROMPT: usize = 300;
+/// Unknown names are looked for in so many records.
+const NAMED_RECORDS: u64 = 1000;
+/// Which part of the memory a batch may take before it is cut, in a file without steps.
+const BATCH_SHARE: u64 = 4;
+/// Steps up to here are exact in every format.
+const LAST_STEP: f64 = (1_u64 << 53) as f64;
 
 /// Collects records into batches and hands them on, one at a time.
 pub(crate) struct Feeder<'a> {
@@ -27,14 +41,29 @@ pub(crate) struct Feeder<'a> {
     sink: Sink<'a>,
     /// Why a value was rejected, kept while a parser unwinds.
     refused: Option<Refused>,
-    pub(crate) sequences: u64,
+    sequences: u64,
     tokens: u64,
+    /// Tokens of the batch, where a sequence without any counts as one.
+    weight: u64,
+    /// Which of several files, counted from 0.
+    file: u32,
     /// Line, row or record of the file, counted from 1.
     pub(crate) place: u64,
     /// Whether positions are records, which are counted here.
     pub(crate) counts_records: bool,
-    /// Names with numbers that match no field.
-    pub(crate) passed_over: Vec<String>,
+    /// How many lists of records were read.
+    pub(crate) lists: u64,
+    /// Bytes that the reader of the format holds at the moment.
+    pub(crate) buffered: u64,
+    /// The name whose value is read, and how many there were before it.
+    key: (NameId, u32),
+    found: [Option<NameId>; FIELDS],
+    given_seen: bool,
+    ignored: Vec<String>,
+    passed_over: Vec<String>,
+    steps: HashSet<u64>,
+    /// Traces that are handed on after the last file.
+    pub(crate) traces: Traces,
 }
 
 /// Why a parser was stopped.
@@ -42,45 +71,6 @@ pub(crate) struct Refused {
     pub(crate) fault: Fault,
     /// Whether it concerns the whole record, not the current value of the parser.
     pub(crate) of_record: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Inherited {
-    step: Option<u64>,
-    prompt: Option<Prompt>,
-    first_update: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Prompt {
-    hash: u64,
-    /// Its first characters, if labels are requested.
-    text: String,
-}
-
-/// The state of the record being read.
-#[derive(Debug, Default)]
-struct Record {
-    /// Lengths of the rows added to each column; one row for a list of numbers.
-    lengths: [Vec<usize>; COLUMNS],
-    touched: [bool; COLUMNS],
-    /// One number for all tokens.
-    constants: [Option<f64>; COLUMNS],
-    mask: Vec<usize>,
-    scores: Vec<f64>,
-    steps: Vec<f64>,
-    groups: Vec<u64>,
-    /// One per group, if labels are requested.
-    group_names: Vec<String>,
-    prompt: Option<Prompt>,
-    truncated: Vec<f64>,
-    first_update: bool,
-    long: Vec<f64>,
-    prompt_long: Vec<f64>,
-    /// The texts of the tokens, a list per sequence, and their ids in case there are no texts.
-    texts: Vec<Vec<String>>,
-    ids: Vec<Vec<String>>,
-    any: bool,
 }
 
 impl<'a> Feeder<'a> {
@@ -94,15 +84,52 @@ impl<'a> Feeder<'a> {
             refused: None,
             sequences: 0,
             tokens: 0,
+            weight: 0,
+            file: 0,
             place: 0,
             counts_records: false,
+            lists: 0,
+            buffered: 0,
+            key: (NameId::default(), 0),
+            found: [None; FIELDS],
+            given_seen: false,
+            ignored: Vec::new(),
             passed_over: Vec::new(),
+            steps: HashSet::new(),
+            traces: Traces::default(),
         }
     }
 
-    /// The field with this name.
-    pub(crate) fn find(&self, name: &str) -> Option<Field> {
-        self.options.find(name)
+    /// Begins a file: the number of the file, and the step of its records if they have none.
+    pub(crate) fn begin_file(&mut self, file: u32, step: Option<u64>) {
+        self.file = file;
+        self.place = 0;
+        self.counts_records = false;
+        self.buffered = 0;
+        self.abandon();
+        self.inherited = vec![Inherited { step, ..Inherited::default() }];
+    }
+
+    /// The field with this name, whose value is read next.
+    pub(crate) fn find(&mut self, name: &str) -> Option<Field> {
+        let found = self.matching(name)?;
+        self.begin(found);
+        Some(found.field)
+    }
+
+    /// The same without reading it.
+    pub(crate) fn matching(&self, name: &str) -> Option<Match> {
+        self.options.names.matching(name).or_else(|| fields::label(name).filter(|_| self.options.labels))
+    }
+
+    /// The value that is read next belongs to this field.
+    pub(crate) fn begin(&mut self, found: Match) {
+        self.key = (found.name, self.key.1.wrapping_add(1));
+    }
+
+    /// Which of several files is read.
+    pub(crate) fn file(&self) -> u32 {
+        self.file
     }
 
     /// Whether the texts of tokens, prompts and groups are requested.
@@ -110,106 +137,298 @@ impl<'a> Feeder<'a> {
         self.options.labels
     }
 
-    /// The column to append the numbers of a row to; call [`Self::row_added`] afterwards.
+    /// How many bytes may still be allocated.
+    pub(crate) fn spare(&self) -> u64 {
+        self.options.memory.bytes().saturating_sub(self.held())
+    }
+
+    /// Bytes of the batch, of the record, and of the reader of the format.
+    fn held(&self) -> u64 {
+        let record = &self.record;
+        let lists = record.lengths.iter().chain([&record.mask]).map(Vec::capacity).sum::<usize>()
+            + [&record.scores, &record.truncated, &record.long, &record.prompt_long]
+                .map(Vec::capacity)
+                .iter()
+                .sum::<usize>()
+            + 4 * record.groups.capacity();
+        let own = self.batch.bytes() + 8 * lists as u64 + record.text_bytes + 32 * self.steps.capacity() as u64;
+        own + self.buffered + self.traces.bytes
+    }
+
+    fn check(&self, more: u64) -> Result<(), Fault> {
+        self.options.memory.check(self.what(), self.held().saturating_add(more))
+    }
+
+    /// Refuses the format's next buffer if it does not fit.
+    pub(crate) fn check_buffer(&self, what: &str, bytes: u64) -> Result<(), Fault> {
+        self.options.memory.check(what, self.held().saturating_add(bytes))
+    }
+
+    fn what(&self) -> &'static str {
+        match self.batch.rows.is_empty() {
+            true => "one record",
+            false => "the sequences of one step or batch",
+        }
+    }
+
+    /// Adds a number to the row of a column; call [`Self::row_added`] after the last one.
+    #[inline]
+    pub(crate) fn push(&mut self, column: Column, x: f64) -> Result<(), Fault> {
+        let numbers = self.batch.column_mut(column);
+        if numbers.len() == numbers.capacity() {
+            self.reserve(column, 1)?;
+        }
+        self.batch.column_mut(column).push(x);
+        Ok(())
+    }
+
+    /// Makes room for numbers of a column.
+    pub(crate) fn reserve(&mut self, column: Column, more: usize) -> Result<(), Fault> {
+        let numbers = self.batch.column_mut(column);
+        if numbers.capacity() - numbers.len() >= more {
+            return Ok(());
+        }
+        let (length, capacity) = (numbers.len(), grown(numbers, more));
+        let added = (capacity - numbers.capacity()) as u64;
+        self.check(added.saturating_mul(8))?;
+        self.batch.column_mut(column).reserve_exact(capacity - length);
+        Ok(())
+    }
+
+    /// The column, for a caller that stays within [`Self::spare`].
     pub(crate) fn numbers(&mut self, column: Column) -> &mut Vec<f64> {
         self.batch.column_mut(column)
     }
 
-    pub(crate) fn row_added(&mut self, column: Column, length: usize) {
+    pub(crate) fn row_added(&mut self, column: Column, length: usize) -> Result<(), Fault> {
+        self.named(Field::Column(column))?;
         self.record.any = true;
         self.record.touched[column as usize] = true;
+        let lengths = &self.record.lengths[column as usize];
+        if lengths.len() == lengths.capacity() && lengths.len() >= 16 {
+            // a sequence takes a row, too
+            self.check((lengths.capacity() * (8 + size_of::<Row>())) as u64)?;
+        }
         self.record.lengths[column as usize].push(length);
+        Ok(())
     }
 
+    #[inline]
+    pub(crate) fn push_mask(&mut self, keep: bool) -> Result<(), Fault> {
+        if self.batch.keep.len() == self.batch.keep.capacity() {
+            self.reserve_mask(1)?;
+        }
+        self.batch.keep.push(keep);
+        Ok(())
+    }
+
+    pub(crate) fn reserve_mask(&mut self, more: usize) -> Result<(), Fault> {
+        let keep = &self.batch.keep;
+        if keep.capacity() - keep.len() >= more {
+            return Ok(());
+        }
+        let (length, capacity) = (keep.len(), grown(keep, more));
+        self.check((capacity - keep.capacity()) as u64)?;
+        self.batch.keep.reserve_exact(capacity - length);
+        Ok(())
+    }
+
+    /// The mask, for a caller that stays within [`Self::spare`].
     pub(crate) fn mask(&mut self) -> &mut Vec<bool> {
         &mut self.batch.keep
     }
 
-    pub(crate) fn mask_added(&mut self, length: usize) {
+    pub(crate) fn mask_added(&mut self, length: usize) -> Result<(), Fault> {
+        self.named(Field::Mask)?;
         self.record.any = true;
+        if self.record.mask.len() == self.record.mask.capacity() {
+            self.check((self.record.mask.capacity() * (8 + size_of::<Row>())) as u64)?;
+        }
         self.record.mask.push(length);
+        Ok(())
     }
 
     /// Adds the texts of the tokens of a sequence.
-    pub(crate) fn texts_added(&mut self, field: Field, texts: Vec<String>) {
+    pub(crate) fn texts_added(&mut self, field: Field, texts: TextList) -> Result<(), Fault> {
+        self.check(texts.bytes())?;
+        self.record.text_bytes += texts.bytes();
         match field {
             Field::Id => self.record.ids.push(texts),
             _ => self.record.texts.push(texts),
         }
+        Ok(())
     }
 
-    /// A number under a name that matches no field.
-    pub(crate) fn pass_over(&mut self, name: &str) {
-        if !self.options.labels || self.passed_over.len() == MOST_NAMES {
+    /// A field that has one value in a record: the same field under another name, or the same name again, is an error.
+    fn named(&mut self, field: Field) -> Result<(), Fault> {
+        let key = self.key;
+        match self.record.keys[field.index()] {
+            None => {
+                self.record.keys[field.index()] = Some(key);
+                self.found[field.index()].get_or_insert(key.0);
+                Ok(())
+            }
+            Some(before) if before == key => Ok(()),
+            Some((name, _)) => Err(self.twice(field, name)),
+        }
+    }
+
+    fn twice(&self, field: Field, first: NameId) -> Fault {
+        let names = &self.options.names;
+        let (first, second) = (names.text(first).to_string(), names.text(self.key.0).to_string());
+        if first == second {
+            return Fault::Repeated { name: excerpt(&first) };
+        }
+        Fault::Twice { field: field.name().into(), first: excerpt(&first), second: excerpt(&second) }
+    }
+
+    /// Whether names that match no field are collected.
+    pub(crate) fn collects_names(&self) -> bool {
+        self.ignored.len() < MOST_NAMES && self.sequences < NAMED_RECORDS
+    }
+
+    /// A name that matches no field, and whether its value is a number.
+    pub(crate) fn ignore(&mut self, name: &str, is_number: bool) {
+        if !self.collects_names() || name.is_empty() {
             return;
         }
         let name = excerpt(name);
-        if !self.passed_over.contains(&name) {
-            self.passed_over.push(name);
+        if is_number && self.options.labels && !self.passed_over.contains(&name) {
+            self.passed_over.push(name.clone());
+        }
+        if !self.ignored.contains(&name) {
+            self.ignored.push(name);
         }
     }
 
-    /// A single number; if it occurs under two names, the first counts.
-    pub(crate) fn scalar(&mut self, field: Field, x: f64) {
+    /// A single number. It may occur under two names if both have the same value.
+    pub(crate) fn scalar(&mut self, field: Field, x: f64) -> Result<(), Fault> {
         let record = &self.record;
-        let known = match field {
-            Field::Score => !record.scores.is_empty(),
-            Field::Step => !record.steps.is_empty(),
-            Field::Group => !record.groups.is_empty(),
-            _ => false,
+        let before = match field {
+            Field::Column(Column::Advantages) => record.advantage,
+            Field::Score => record.scores.first().copied(),
+            Field::Step => record.step.map(|step| step as f64),
+            Field::Group => record.groups.first().map(|bits| f64::from_bits(*bits)),
+            Field::Truncated => record.truncated.first().copied(),
+            Field::Length => record.long.first().copied(),
+            Field::PromptLength => record.prompt_long.first().copied(),
+            _ => None,
         };
-        if !known {
-            self.listed(field, x);
+        let Some(before) = before else { return self.listed(field, x) };
+        if before == x || (before.is_nan() && x.is_nan()) {
+            return Ok(());
         }
+        Err(match record.keys[field.index()] {
+            Some((name, _)) if name != self.key.0 => self.twice(field, name),
+            _ => Fault::Differs { field: field.name().into(), first: before.to_string(), second: x.to_string() },
+        })
     }
 
     /// A number of a list with one entry per sequence.
-    pub(crate) fn listed(&mut self, field: Field, x: f64) {
+    pub(crate) fn listed(&mut self, field: Field, x: f64) -> Result<(), Fault> {
+        if let Field::Column(column) = field {
+            if column != Column::Advantages {
+                return Err(Fault::NotPerToken { field: column.name().into(), found: x.to_string() });
+            }
+            // a list of advantages takes precedence over a single one
+            self.found[field.index()].get_or_insert(self.key.0);
+            self.record.advantage = Some(x);
+            self.record.any = true;
+            return Ok(());
+        }
+        self.named(field)?;
+        let spare = self.spare();
+        let record = &mut self.record;
+        let list = match field {
+            Field::Score => &mut record.scores,
+            Field::Truncated => &mut record.truncated,
+            Field::Length => &mut record.long,
+            Field::PromptLength => &mut record.prompt_long,
+            Field::Step => {
+                if !((0.0..=LAST_STEP).contains(&x) && x.fract() == 0.0) {
+                    return Err(Fault::NotAStep { found: x.to_string() });
+                }
+                let step = x as u64;
+                return match *record.step.get_or_insert(step) {
+                    // a step alone is not a sequence
+                    same if same == step => Ok(()),
+                    other => Err(Fault::Differs {
+                        field: field.name().into(),
+                        first: other.to_string(),
+                        second: step.to_string(),
+                    }),
+                };
+            }
+            Field::FirstUpdate => {
+                record.first_update = x != 0.0;
+                return Ok(());
+            }
+            Field::Group => {
+                if record.groups.len() == record.groups.capacity() && (record.groups.len() * 128) as u64 > spare {
+                    self.check((self.record.groups.len() * 128) as u64)?;
+                }
+                self.record.groups.push(x.to_bits());
+                if self.options.labels {
+                    self.record.group_names.push(x.to_string());
+                }
+                self.record.any = true;
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if list.len() == list.capacity() && (list.len() * (8 + size_of::<Row>())) as u64 > spare {
+            let more = (list.len() * (8 + size_of::<Row>())) as u64;
+            self.check(more)?;
+        }
         let record = &mut self.record;
         match field {
-            Field::Column(column) => record.constants[column as usize] = Some(x),
             Field::Score => record.scores.push(x),
-            Field::Step => record.steps.push(x),
-            Field::Group => {
-                record.groups.push(x.to_bits());
-                if self.options.labels {
-                    record.group_names.push(x.to_string());
-                }
-            }
             Field::Truncated => record.truncated.push(x),
             Field::Length => record.long.push(x),
-            Field::PromptLength => record.prompt_long.push(x),
-            Field::FirstUpdate => record.first_update = x != 0.0,
-            _ => return,
+            _ => record.prompt_long.push(x),
         }
-        // a step alone is not a sequence
-        record.any |= !matches!(field, Field::Step | Field::FirstUpdate);
+        record.any = true;
+        Ok(())
     }
 
-    pub(crate) fn text(&mut self, field: Field, text: &str) {
-        let labels = self.options.labels;
+    /// The text of a group or prompt.
+    pub(crate) fn text(&mut self, field: Field, text: &str) -> Result<(), Fault> {
+        let mut hasher = Hasher::default();
+        hasher.add(text);
+        self.hashed(field, hasher)
+    }
+
+    /// The same, piece by piece.
+    pub(crate) fn hashed(&mut self, field: Field, hasher: Hasher) -> Result<(), Fault> {
+        self.named(field)?;
+        let Hasher { hash, beginning, .. } = hasher;
+        let text = if self.options.labels { beginning } else { String::new() };
         match field {
             Field::Group => {
-                self.record.groups.push(hash(text));
-                if labels {
-                    self.record.group_names.push(beginning(text));
+                let groups = &self.record.groups;
+                if groups.len() == groups.capacity() {
+                    self.check((groups.len() * 128 + text.len()) as u64)?;
+                }
+                self.record.groups.push(hash);
+                if self.options.labels {
+                    self.record.group_names.push(text);
                 }
             }
-            Field::Prompt => {
-                let beginning = if labels { beginning(text) } else { String::new() };
-                self.record.prompt = Some(Prompt { hash: hash(text), text: beginning });
-            }
+            Field::Prompt => self.record.prompt = Some(Prompt { hash, text }),
             _ => {}
         }
+        Ok(())
     }
 
     /// Starts a list inside the record: the fields read so far apply to each of its entries.
     pub(crate) fn enter(&mut self) {
         let outer = self.inherited.last().cloned().unwrap_or_default();
         let record = std::mem::take(&mut self.record);
-        let step = record.steps.first().map(|step| *step as u64).or(outer.step);
+        // numbers beside a list of records belong to none of them
+        self.batch.forget_open();
+        self.lists += 1;
         self.inherited.push(Inherited {
-            step,
+            step: record.step.or(outer.step),
             prompt: record.prompt.or(outer.prompt),
             first_update: record.first_update || outer.first_update,
         });
@@ -217,7 +436,7 @@ impl<'a> Feeder<'a> {
 
     pub(crate) fn leave(&mut self) {
         self.inherited.pop();
-        self.record = Record::default();
+        self.abandon();
     }
 
     /// Discards the record read so far.
@@ -244,167 +463,4 @@ impl<'a> Feeder<'a> {
             E::custom("refused")
         })
     }
-
-    /// Ends a record.
-    pub(crate) fn end(&mut self) -> Result<(), Fault> {
-        let record = std::mem::take(&mut self.record);
-        if !record.any {
-            return Ok(());
-        }
-        if self.counts_records {
-            self.place += 1;
-        }
-        let place = self.place;
-        let lengths = lengths(&record)?;
-        let mut touched = record.touched;
-        let start = self.batch.offsets.last().map_or(0, |end| *end as usize);
-        let mut tokens = 0;
-        for length in &lengths {
-            tokens += length;
-        }
-        self.count(lengths.len(), tokens)?;
-        for column in Column::ALL {
-            // a list takes precedence over a single number
-            let constant = record.constants[column as usize].filter(|_| tokens > 0 && !touched[column as usize]);
-            if let Some(constant) = constant {
-                touched[column as usize] = true;
-                let numbers = self.batch.column_mut(column);
-                numbers.resize(numbers.len() + tokens, constant);
-            }
-        }
-        if record.mask.is_empty() {
-            self.batch.keep.resize(start + tokens, true);
-        }
-        let inherited = self.inherited.last().cloned().unwrap_or_default();
-        let step = record.steps.first().map(|step| *step as u64).or(inherited.step);
-        let prompt = record.prompt.as_ref().or(inherited.prompt.as_ref());
-        let one = |list: &[f64], index: usize| list.get(if list.len() == 1 { 0 } else { index }).copied();
-        let rows = (0..lengths.len()).map(|index| Row {
-            place,
-            score: one(&record.scores, index),
-            step,
-            group: record
-                .groups
-                .get(if record.groups.len() == 1 { 0 } else { index })
-                .copied()
-                .or(prompt.map(|prompt| prompt.hash)),
-            truncated: one(&record.truncated, index).map(|x| x != 0.0),
-            first_update: record.first_update || inherited.first_update,
-            length: one(&record.long, index),
-            prompt_length: one(&record.prompt_long, index),
-        });
-        self.batch.close(&lengths, &touched, rows)?;
-        if self.options.labels {
-            self.label(&record, &lengths, prompt.map_or("", |prompt| &prompt.text));
-        }
-        self.cut(lengths.len(), step)
-    }
-
-    fn count(&mut self, sequences: usize, tokens: usize) -> Result<(), Fault> {
-        self.sequences += sequences as u64;
-        self.tokens += tokens as u64;
-        let Options { most_sequences, most_tokens, .. } = *self.options;
-        if self.sequences > most_sequences {
-            return Err(Fault::TooManySequences { most: most_sequences });
-        }
-        if self.tokens > most_tokens {
-            return Err(Fault::TooManyTokens { most: most_tokens });
-        }
-        Ok(())
-    }
-
-    /// Adds the labels of the sequences of a record and of their tokens.
-    fn label(&mut self, record: &Record, lengths: &[usize], prompt: &str) {
-        for (index, length) in lengths.iter().enumerate() {
-            let fits = |lists: &'_ [Vec<String>]| lists.get(index).filter(|list| list.len() == *length).cloned();
-            let texts = fits(&record.texts).or_else(|| fits(&record.ids));
-            self.batch.texts.extend(texts.unwrap_or_else(|| vec![String::new(); *length]));
-            let group = record.group_names.get(if record.group_names.len() == 1 { 0 } else { index });
-            let group = group.map_or(prompt, String::as_str).to_string();
-            self.batch.labels.push(Label { group, prompt: prompt.to_string() });
-        }
-    }
-
-    /// Passes the batch on if a new step begins or it is full.
-    fn cut(&mut self, new: usize, step: Option<u64>) -> Result<(), Fault> {
-        let before = self.batch.rows.len() - new;
-        let previous = before.checked_sub(1).map(|index| self.batch.rows[index].step);
-        if previous.is_some_and(|previous| previous != step) {
-            let rows = self.batch.rows.split_off(before);
-            let ends = self.batch.offsets.split_off(before + 1);
-            let done = self.hand_on();
-            self.batch.rows.extend(rows);
-            self.batch.offsets.extend(ends);
-            self.batch.keep_last(new);
-            done?;
-        }
-        if step.is_none() && self.batch.tokens() as u64 >= self.options.batch_tokens {
-            self.hand_on()?;
-            self.batch = emptied(std::mem::take(&mut self.batch));
-        }
-        Ok(())
-    }
-
-    /// Called after the last record.
-    pub(crate) fn finish(&mut self) -> Result<(), Fault> {
-        if self.batch.rows.is_empty() {
-            return Ok(());
-        }
-        self.hand_on()
-    }
-
-    fn hand_on(&mut self) -> Result<(), Fault> {
-        match (self.sink)(&self.batch) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Fault::Stopped {}),
-        }
-    }
-}
-
-/// How many tokens each sequence of a record has.
-fn lengths(record: &Record) -> Result<Vec<usize>, Fault> {
-    let columns = Column::ALL.iter().filter(|column| record.touched[**column as usize]);
-    let mut all = columns.map(|column| (column.name(), &record.lengths[*column as usize]));
-    let masked = (!record.mask.is_empty()).then_some((Field::Mask.name(), &record.mask));
-    let Some((first, lengths)) = all.next().or(masked) else {
-        // nothing per token: as many sequences as scores
-        return Ok(vec![0; record.scores.len().max(1)]);
-    };
-    for (name, other) in all.chain(masked) {
-        if other != lengths {
-            let (got, expected) = (told(other), told(lengths));
-            return Err(Fault::Lengths { field: name.into(), got, first: first.into(), expected });
-        }
-    }
-    let scores = record.scores.len();
-    if scores > 1 && scores != lengths.len() {
-        return Err(Fault::ScoreCount { got: scores as u64, expected: lengths.len() as u64 });
-    }
-    Ok(lengths.clone())
-}
-
-/// One length, or the first of several.
-fn told(lengths: &[usize]) -> String {
-    if let [length] = lengths {
-        return length.to_string();
-    }
-    let first: Vec<String> = lengths.iter().take(3).map(usize::to_string).collect();
-    let more = if lengths.len() > first.len() { ", …" } else { "" };
-    format!("{} × [{}{more}]", lengths.len(), first.join(", "))
-}
-
-/// Cleared, with its memory kept.
-fn emptied(mut batch: Rollouts) -> Rollouts {
-    batch.keep_last(0);
-    batch
-}
-
-fn beginning(text: &str) -> String {
-    text.chars().take(PROMPT).collect()
-}
-
-/// A 32-bit hash: two different prompts collide with probability 2⁻³².
-fn hash(text: &str) -> u64 {
-    // FNV-1a
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,18 +1,18 @@
 //! Rollout files in five formats, read batch by batch into columns. The formats are described in
 //! `docs/rollout-files.md`.
 //!
-//! A file is a [`Source`] (bytes in memory are one), its [`Kind`] is determined from its name and first bytes, and
-//! [`read`] hands its batches to a function. JSON Lines, CSV and safetensors need the memory of one batch, JSON that of
-//! one batch and one record, Parquet that of one row group.
+//! A [`File`] is opened once, from a [`Source`] that can be read at any place (bytes in memory are one) or from a
+//! stream such as a pipe; gzip is decompressed on the way. [`File::read`] hands its batches to a function. JSON Lines,
+//! CSV and safetensors need the memory of one batch, JSON that of one batch and one record, Parquet that of one batch
+//! and one page of every column. [`Options::memory`] limits all of it, whatever a file claims about its size.
 //!
 //! ```
 //! use std::ops::ControlFlow;
-//! use tokenwise_reader::{read, Bytes, Column, Kind, Options};
+//! use tokenwise_reader::{Bytes, Column, File, Options};
 //!
-//! let file = Bytes::from_static(b"{\"score\": 1, \"log_probs\": [-0.5, -0.25]}\n");
+//! let bytes = Bytes::from_static(b"{\"score\": 1, \"log_probs\": [-0.5, -0.25]}\n");
 //! let options = Options::default();
-//! let kind = Kind::of("rollouts.jsonl", &file, &options.names)?;
-//! read(&file, kind, &options, &mut |rollouts| {
+//! File::open("rollouts.jsonl", bytes, &options)?.read(&options, &mut |rollouts| {
 //!     assert_eq!(rollouts.rows[0].score, Some(1.0));
 //!     assert_eq!(rollouts.column(Column::LogProbs), Some(&[-0.5, -0.25][..]));
 //!     ControlFlow::Continue(())
@@ -20,38 +20,46 @@
 //! # Ok::<(), tokenwise_reader::Error>(())
 //! ```
 #![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "sums here are of whole numbers, whose order does not matter")]
 
 mod batch;
+mod budget;
 mod csv_table;
 mod fault;
 mod feeder;
 mod fields;
+mod file;
 mod json;
 mod kind;
 mod numbers;
 mod object;
+mod pages;
 mod parquet_table;
 mod plain;
+mod position;
 mod source;
 mod tensors;
 mod texts;
+mod thrift;
+mod traces;
 
 pub use batch::{Label, Rollouts, Row};
+pub use budget::Budget;
 pub use bytes::Bytes;
 pub use fault::{Error, Fault, Place};
 pub use feeder::Sink;
 pub use fields::{Column, Field, Names};
+pub use file::{File, Session};
 pub use kind::Kind;
 pub use source::Source;
-
-use feeder::Feeder;
+pub use traces::LeftOut;
 
 /// How a file is read.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The names of its fields.
     pub names: Names,
-    /// Without steps in the file: where a batch is cut.
+    /// Without steps in the file: where a batch is cut. A sequence without tokens counts as one.
     pub batch_tokens: u64,
     /// Whether to collect the texts of tokens and the names of prompts and groups.
     pub labels: bool,
@@ -59,6 +67,8 @@ pub struct Options {
     pub most_tokens: u64,
     /// A file with more sequences is rejected.
     pub most_sequences: u64,
+    /// How much memory a batch and the buffers of a format may take.
+    pub memory: Budget,
 }
 
 impl Default for Options {
@@ -69,13 +79,8 @@ impl Default for Options {
             labels: false,
             most_tokens: u64::MAX,
             most_sequences: u64::MAX,
+            memory: Budget::default(),
         }
-    }
-}
-
-impl Options {
-    fn find(&self, name: &str) -> Option<Field> {
-        self.names.find(name).or_else(|| fields::label(name).filter(|_| self.labels))
     }
 }
 
@@ -84,27 +89,12 @@ impl Options {
 pub struct Summary {
     /// How many sequences it has.
     pub sequences: u64,
-    /// Names with numbers that match no field; collected with [`Options::labels`].
+    /// The fields that were found, each with its name in the file.
+    pub found: Vec<(Field, String)>,
+    /// Names that match no field; at most 40.
+    pub ignored: Vec<String>,
+    /// Those of them with numbers; collected with [`Options::labels`].
     pub passed_over: Vec<String>,
-}
-
-/// Passes the batches of a file to `sink`, in order, until it breaks. A batch is the sequences of one step.
-///
-/// # Errors
-///
-/// What is wrong with the file, and where; [`Fault::Stopped`] if the sink stopped the reading.
-pub fn read<S: Source>(source: &S, kind: Kind, options: &Options, sink: Sink<'_>) -> Result<Summary, Error> {
-    let mut feeder = Feeder::new(options, sink);
-    match kind {
-        Kind::JsonLines => json::lines(source, &mut feeder)?,
-        Kind::Json => json::documents(source, &mut feeder)?,
-        Kind::Csv => csv_table::read(source, &mut feeder)?,
-        Kind::Parquet => parquet_table::read(source, &mut feeder)?,
-        Kind::Tensors => tensors::read(source, &mut feeder)?,
-    }
-    feeder.finish()?;
-    if feeder.sequences == 0 {
-        return Err(Fault::NoRollout {}.into());
-    }
-    Ok(Summary { sequences: feeder.sequences, passed_over: feeder.passed_over })
+    /// Traces of prime-rl that are not among the sequences.
+    pub left_out: LeftOut,
 }

@@ -43,12 +43,14 @@ impl<'de> Visitor<'de> for NumbersSeed<'_, '_> {
                 None => length += 1,
                 Some(row) => {
                     rows += 1;
-                    self.feeder.row_added(self.column, row);
+                    self.feeder.row_added(self.column, row).map_err(|fault| self.feeder.refuse(fault))?;
                 }
             }
         }
         match (rows, length) {
-            (0, length) => self.feeder.row_added(self.column, length),
+            (0, length) => {
+                self.feeder.row_added(self.column, length).map_err(|fault| self.feeder.refuse(fault))?;
+            }
             (_, 0) => {}
             _ => return Err(self.feeder.refuse(Fault::Mixed { field: self.column.name().into() })),
         }
@@ -56,8 +58,7 @@ impl<'de> Visitor<'de> for NumbersSeed<'_, '_> {
     }
 
     fn visit_f64<E: Error>(self, x: f64) -> Result<(), E> {
-        self.feeder.scalar(Field::Column(self.column), x);
-        Ok(())
+        self.feeder.scalar(Field::Column(self.column), x).map_err(|fault| self.feeder.refuse(fault))
     }
 
     fn visit_u64<E: Error>(self, x: u64) -> Result<(), E> {
@@ -117,8 +118,10 @@ impl<'de> Visitor<'de> for Entry<'_, '_> {
 
     #[inline]
     fn visit_f64<E: Error>(self, x: f64) -> Result<Self::Value, E> {
-        self.feeder.numbers(self.column).push(x);
-        Ok(None)
+        match self.feeder.push(self.column, x) {
+            Ok(()) => Ok(None),
+            Err(fault) => Err(self.feeder.refuse(fault)),
+        }
     }
 
     #[inline]
@@ -216,12 +219,12 @@ impl<'de> Visitor<'de> for MaskSeed<'_, '_> {
                 None => length += 1,
                 Some(row) => {
                     rows += 1;
-                    self.feeder.mask_added(row);
+                    self.feeder.mask_added(row).map_err(|fault| self.feeder.refuse(fault))?;
                 }
             }
         }
         match (rows, length) {
-            (0, length) => self.feeder.mask_added(length),
+            (0, length) => self.feeder.mask_added(length).map_err(|fault| self.feeder.refuse(fault))?,
             (_, 0) => {}
             _ => return Err(self.feeder.refuse(Fault::Mixed { field: Field::Mask.name().into() })),
         }
@@ -255,9 +258,11 @@ impl<'de> Visitor<'de> for Keep<'_, '_> {
     }
 
     #[inline]
-    fn visit_bool<E>(self, keep: bool) -> Result<Self::Value, E> {
-        self.feeder.mask().push(keep);
-        Ok(None)
+    fn visit_bool<E: Error>(self, keep: bool) -> Result<Self::Value, E> {
+        match self.feeder.push_mask(keep) {
+            Ok(()) => Ok(None),
+            Err(fault) => Err(self.feeder.refuse(fault)),
+        }
     }
 
     #[inline]

@@ -4,14 +4,13 @@ use std::fmt;
 
 use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-    Deserialize, Deserializer,
+    Deserializer,
 };
-use serde_json::Value;
 
 use crate::{
     fault::{excerpt, Fault},
-    feeder::Feeder,
-    fields::Field,
+    feeder::{Feeder, Hasher},
+    fields::{Field, Match},
     numbers::{MaskSeed, NumbersSeed},
     texts::TextsSeed,
 };
@@ -40,25 +39,37 @@ impl<'de> Visitor<'de> for ObjectSeed<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let feeder = self.feeder;
+        let lists = feeder.lists;
         while let Some(key) = map.next_key_seed(KeySeed(&*feeder))? {
-            match key {
-                Key::Unknown(None) => {
-                    map.next_value::<IgnoredAny>()?;
+            let Key::Known(found) = key else {
+                match key {
+                    Key::Unknown(name) => feeder.ignore(&name, map.next_value_seed(IsNumber)?),
+                    _ => drop(map.next_value::<IgnoredAny>()?),
                 }
-                Key::Unknown(Some(name)) => {
-                    if map.next_value_seed(IsNumber)? {
-                        feeder.pass_over(&name);
+                continue;
+            };
+            feeder.begin(found);
+            match found.field {
+                Field::Column(column) => map.next_value_seed(NumbersSeed { feeder, column })?,
+                Field::Mask => map.next_value_seed(MaskSeed { feeder })?,
+                Field::Inside => map.next_value_seed(InsideSeed { feeder, list: false })?,
+                Field::List => map.next_value_seed(InsideSeed { feeder, list: true })?,
+                field @ (Field::Text | Field::Id) => map.next_value_seed(TextsSeed { feeder, field })?,
+                Field::Prompt => {
+                    let mut hasher = Hasher::default();
+                    map.next_value_seed(PromptSeed { hasher: &mut hasher, inside: false })?;
+                    if !hasher.is_empty() {
+                        feeder.hashed(Field::Prompt, hasher).map_err(|fault| feeder.refuse(fault))?;
                     }
                 }
-                Key::Known(Field::Column(column)) => map.next_value_seed(NumbersSeed { feeder, column })?,
-                Key::Known(Field::Mask) => map.next_value_seed(MaskSeed { feeder })?,
-                Key::Known(Field::Inside) => map.next_value_seed(InsideSeed { feeder, list: false })?,
-                Key::Known(Field::List) => map.next_value_seed(InsideSeed { feeder, list: true })?,
-                Key::Known(field @ (Field::Text | Field::Id)) => map.next_value_seed(TextsSeed { feeder, field })?,
-                Key::Known(field) => map.next_value_seed(ScalarSeed { feeder, field })?,
+                Field::Sequence => drop(map.next_value::<IgnoredAny>()?),
+                field => map.next_value_seed(ScalarSeed { feeder, field, list: false })?,
             }
         }
-        if self.record {
+        if feeder.lists != lists {
+            // what stands beside a list of records is no record
+            feeder.abandon();
+        } else if self.record {
             feeder.end_inside()?;
         }
         Ok(())
@@ -101,9 +112,10 @@ fn no_object<E: Error>(feeder: &mut Feeder<'_>, found: impl fmt::Display) -> E {
 }
 
 enum Key {
-    Known(Field),
-    /// With its name, if requested.
-    Unknown(Option<String>),
+    Known(Match),
+    /// A name that is collected.
+    Unknown(String),
+    Other,
 }
 
 struct KeySeed<'f, 'a>(&'f Feeder<'a>);
@@ -124,9 +136,10 @@ impl Visitor<'_> for KeySeed<'_, '_> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(match self.0.find(name) {
-            Some(field) => Key::Known(field),
-            None => Key::Unknown(self.0.labels().then(|| name.to_string())),
+        Ok(match self.0.matching(name) {
+            Some(found) => Key::Known(found),
+            None if self.0.collects_names() => Key::Unknown(excerpt(name)),
+            None => Key::Other,
         })
     }
 }
@@ -283,49 +296,186 @@ impl<'de> Visitor<'de> for EntrySeed<'_, '_, '_> {
     }
 }
 
-/// A field with one entry per sequence.
+/// A field with one entry per sequence: a number, or a list with one for each.
 struct ScalarSeed<'f, 'a> {
     feeder: &'f mut Feeder<'a>,
     field: Field,
+    /// Whether it is an entry of a list.
+    list: bool,
+}
+
+impl ScalarSeed<'_, '_> {
+    fn wrong<E: Error>(self, found: &str) -> E {
+        let (field, found) = (self.field.name().into(), excerpt(found));
+        self.feeder.refuse(Fault::NotANumber { field, found })
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for ScalarSeed<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        scalar(self.feeder, self.field, &value).map_err(|fault| self.feeder.refuse(fault))
+        deserializer.deserialize_any(self)
     }
 }
 
-/// Reads the value of a field with one entry per sequence.
-pub(crate) fn scalar(feeder: &mut Feeder<'_>, field: Field, value: &Value) -> Result<(), Fault> {
-    let wrong = || Fault::NotANumber { field: field.name().into(), found: excerpt(&value.to_string()) };
-    match (field, value) {
-        (_, Value::Null) => {}
-        (Field::Prompt, Value::String(text)) => feeder.text(field, text),
-        // a conversation
-        (Field::Prompt, other) => feeder.text(field, &other.to_string()),
-        (Field::Group, Value::String(text)) => feeder.text(field, text),
-        (_, Value::Array(list)) => {
-            for entry in list {
-                match (field, entry) {
-                    (Field::Group, Value::String(text)) => feeder.text(field, text),
-                    _ => feeder.listed(field, single(entry).ok_or_else(wrong)?),
-                }
-            }
+impl<'de> Visitor<'de> for ScalarSeed<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a number in field {:?}", self.field.name())
+    }
+
+    fn visit_f64<E: Error>(self, x: f64) -> Result<(), E> {
+        let Self { feeder, field, list } = self;
+        let done = if list { feeder.listed(field, x) } else { feeder.scalar(field, x) };
+        done.map_err(|fault| feeder.refuse(fault))
+    }
+
+    fn visit_u64<E: Error>(self, x: u64) -> Result<(), E> {
+        self.visit_f64(x as f64)
+    }
+
+    fn visit_i64<E: Error>(self, x: i64) -> Result<(), E> {
+        self.visit_f64(x as f64)
+    }
+
+    fn visit_bool<E: Error>(self, x: bool) -> Result<(), E> {
+        self.visit_f64(f64::from(u8::from(x)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        if self.field == Field::Group {
+            let feeder = self.feeder;
+            return feeder.text(Field::Group, text).map_err(|fault| feeder.refuse(fault));
         }
-        _ => feeder.scalar(field, single(value).ok_or_else(wrong)?),
+        match crate::numbers::from_text(text) {
+            Some(x) => self.visit_f64(x),
+            None => Err(self.wrong(text)),
+        }
     }
-    Ok(())
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        match self.list {
+            true => self.visit_f64(f64::NAN),
+            false => Ok(()),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(self.wrong("{"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let Self { feeder, field, list } = self;
+        if list {
+            return Err(Self { feeder, field, list }.wrong("["));
+        }
+        while entries.next_element_seed(ScalarSeed { feeder: &mut *feeder, field, list: true })?.is_some() {}
+        Ok(())
+    }
 }
 
-fn single(value: &Value) -> Option<f64> {
-    match value {
-        Value::Null => Some(f64::NAN),
-        Value::Bool(yes) => Some(f64::from(u8::from(*yes))),
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => crate::numbers::from_text(text),
-        _ => None,
+/// A prompt: a text, or a conversation, which is hashed as it is written.
+struct PromptSeed<'h> {
+    hasher: &'h mut Hasher,
+    /// Whether it is part of a conversation.
+    inside: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for PromptSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PromptSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a prompt")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        if !self.inside {
+            self.hasher.add(text);
+            return Ok(());
+        }
+        self.hasher.add("\"");
+        self.hasher.add(text);
+        self.hasher.add("\"");
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, x: bool) -> Result<(), E> {
+        self.hasher.add(if x { "true" } else { "false" });
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, x: u64) -> Result<(), E> {
+        self.hasher.add(&x.to_string());
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, x: i64) -> Result<(), E> {
+        self.hasher.add(&x.to_string());
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<(), E> {
+        self.hasher.add(&x.to_string());
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        if self.inside {
+            self.hasher.add("null");
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        self.hasher.add("[");
+        let mut first = true;
+        while list.next_element_seed(Part { hasher: &mut *self.hasher, separator: !first, key: false })?.is_some() {
+            first = false;
+        }
+        self.hasher.add("]");
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.hasher.add("{");
+        let mut first = true;
+        while map.next_key_seed(Part { hasher: &mut *self.hasher, separator: !first, key: true })?.is_some() {
+            first = false;
+            map.next_value_seed(PromptSeed { hasher: &mut *self.hasher, inside: true })?;
+        }
+        self.hasher.add("}");
+        Ok(())
+    }
+}
+
+/// An entry or key of a conversation with what stands around it.
+struct Part<'h> {
+    hasher: &'h mut Hasher,
+    separator: bool,
+    key: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Part<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.separator {
+            self.hasher.add(",");
+        }
+        PromptSeed { hasher: &mut *self.hasher, inside: true }.deserialize(deserializer)?;
+        if self.key {
+            self.hasher.add(":");
+        }
+        Ok(())
     }
 }

@@ -2,12 +2,12 @@
 //! or not, is left to the general reader, which also reports errors.
 
 use serde::de::IgnoredAny;
-use serde_json::{value::RawValue, Value};
+use serde_json::value::RawValue;
 
-use crate::{feeder::Feeder, fields::Field, object::scalar, texts};
+use crate::{budget::grown, feeder::Feeder, fields::Field, texts::Texts, traces};
 
-/// Reads a line into the record being built; `false` if the general reader must read it, and the record is then
-/// unchanged.
+/// Reads a line into the record being built; `false` if the general reader must read it (also if something is wrong
+/// with it), and the record is then unchanged.
 pub(crate) fn record(line: &[u8], feeder: &mut Feeder<'_>) -> bool {
     let done = Cursor { line, at: 0 }.object(feeder).is_some();
     if !done {
@@ -38,22 +38,31 @@ impl<'l> Cursor<'l> {
             let list = self.peek()? == b'[';
             match field {
                 Some(Field::Column(column)) if list => {
-                    let length = self.list(|cursor| cursor.number(), feeder.numbers(column))?;
-                    feeder.row_added(column, length);
+                    let spare = feeder.spare() / 8;
+                    let length = self.list(|cursor| cursor.number(), feeder.numbers(column), spare)?;
+                    feeder.row_added(column, length).ok()?;
                 }
                 Some(Field::Mask) if list => {
-                    let length = self.list(Self::flag, feeder.mask())?;
-                    feeder.mask_added(length);
+                    let spare = feeder.spare();
+                    let length = self.list(Self::flag, feeder.mask(), spare)?;
+                    feeder.mask_added(length).ok()?;
                 }
-                Some(field @ (Field::Text | Field::Id | Field::Inside)) if list && feeder.labels() => {
-                    texts::add(feeder, field, &self.value::<Vec<Box<RawValue>>>()?);
+                Some(field @ (Field::Text | Field::Id)) if list => self.texts(feeder, field)?,
+                Some(Field::Inside) if list && feeder.labels() => self.texts(feeder, Field::Text)?,
+                Some(field @ (Field::Prompt | Field::Group)) if self.peek()? == b'"' => {
+                    feeder.text(field, &self.value::<String>()?).ok()?;
                 }
-                Some(Field::Mask | Field::Inside | Field::List | Field::Text | Field::Id) => return None,
-                Some(Field::Column(column)) => feeder.scalar(Field::Column(column), self.number()?),
-                Some(field) => scalar(feeder, field, &self.value::<Value>()?).ok()?,
+                Some(Field::Mask | Field::Inside | Field::List | Field::Text | Field::Id | Field::Prompt) => {
+                    return None;
+                }
+                Some(Field::Sequence) => {
+                    self.value::<IgnoredAny>()?;
+                }
+                Some(field) => feeder.scalar(field, self.scalar()?).ok()?,
+                None if traces::NAMES.contains(&name) => return None,
                 None => {
-                    if matches!(self.peek()?, b'-' | b'0'..=b'9') {
-                        feeder.pass_over(name);
+                    if feeder.collects_names() {
+                        feeder.ignore(name, matches!(self.peek()?, b'-' | b'0'..=b'9'));
                     }
                     self.value::<IgnoredAny>()?;
                 }
@@ -105,9 +114,35 @@ impl<'l> Cursor<'l> {
         Some(value)
     }
 
-    /// Entries between brackets; returns their number.
-    fn list<T>(&mut self, entry: impl Fn(&mut Self) -> Option<T>, out: &mut Vec<T>) -> Option<usize> {
-        let before = out.len();
+    /// A number, `true` or `false`.
+    fn scalar(&mut self) -> Option<f64> {
+        match self.peek()? {
+            b't' | b'f' => self.flag().map(|yes| f64::from(u8::from(yes))),
+            _ => self.number(),
+        }
+    }
+
+    fn texts(&mut self, feeder: &mut Feeder<'_>, field: Field) -> Option<()> {
+        let mut texts = Texts::default();
+        self.at += 1;
+        self.skip_blanks();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return texts.finish(feeder, field).ok();
+        }
+        loop {
+            texts.add(feeder, field, self.value::<Box<RawValue>>()?.get()).ok()?;
+            match self.delimiter()? {
+                b',' => self.skip_blanks(),
+                b']' => return texts.finish(feeder, field).ok(),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Entries between brackets, for which `spare` more may be allocated; returns their number.
+    fn list<T>(&mut self, entry: impl Fn(&mut Self) -> Option<T>, out: &mut Vec<T>, spare: u64) -> Option<usize> {
+        let (before, most) = (out.len(), spare.saturating_add(out.capacity() as u64));
         self.at += 1;
         self.skip_blanks();
         if self.peek()? == b']' {
@@ -115,7 +150,15 @@ impl<'l> Cursor<'l> {
             return Some(0);
         }
         loop {
-            out.push(entry(self)?);
+            let x = entry(self)?;
+            if out.len() == out.capacity() {
+                let capacity = grown(out, 1);
+                if capacity as u64 > most {
+                    return None;
+                }
+                out.reserve_exact(capacity - out.len());
+            }
+            out.push(x);
             match self.delimiter()? {
                 b',' => self.skip_blanks(),
                 b']' => return Some(out.len() - before),

@@ -9,7 +9,65 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::{feeder::Feeder, fields::Field};
+use crate::{fault::Fault, feeder::Feeder, fields::Field};
+
+/// Texts in one allocation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TextList {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl TextList {
+    /// So many empty texts.
+    pub(crate) fn empty(count: usize) -> Self {
+        Self { text: String::new(), ends: vec![0; count] }
+    }
+
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| self.text.get(start..*end).unwrap_or_default())
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        let before = self.text.len();
+        self.text.push_str(&other.text);
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+    }
+
+    /// The first `len` texts and the number of those after them, if these are all padding.
+    pub(crate) fn without_padding(&self, len: usize, is_padding: impl Fn(&str) -> bool) -> Option<(Self, u32)> {
+        let padding = self.len().checked_sub(len)?;
+        if !self.iter().skip(len).all(is_padding) {
+            return None;
+        }
+        let ends = self.ends.get(..len)?.to_vec();
+        let text = self.text.get(..ends.last().copied().unwrap_or(0))?.to_owned();
+        Some((Self { text, ends }, u32::try_from(padding).ok()?))
+    }
+
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        let start = count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0);
+        self.text.drain(..start);
+        self.ends.drain(..count.min(self.ends.len()));
+        for end in &mut self.ends {
+            *end -= start;
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.text.capacity() + 8 * self.ends.capacity()) as u64
+    }
+}
 
 /// The value of a field with the texts of tokens; anything but a list is skipped.
 pub(crate) struct TextsSeed<'f, 'a> {
@@ -44,25 +102,46 @@ impl<'de> Visitor<'de> for TextsSeed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        let mut entries = Vec::new();
+        let Self { feeder, field } = self;
+        let mut texts = Texts::default();
         while let Some(entry) = list.next_element::<Box<RawValue>>()? {
-            entries.push(entry);
+            texts.add(feeder, field, entry.get()).map_err(|fault| feeder.refuse(fault))?;
         }
-        add(self.feeder, self.field, &entries);
-        Ok(())
+        texts.finish(feeder, field).map_err(|fault| feeder.refuse(fault))
     }
 }
 
-/// Adds the entries of a list: those of one sequence, or lists of them.
-pub(crate) fn add(feeder: &mut Feeder<'_>, field: Field, entries: &[Box<RawValue>]) {
-    let is_nested = |entry: &RawValue| entry.get().starts_with('[');
-    if !entries.iter().any(|entry| is_nested(entry)) {
-        feeder.texts_added(field, entries.iter().map(|entry| text(entry.get())).collect());
-        return;
+/// The entries of a list: those of one sequence, or lists of them.
+#[derive(Default)]
+pub(crate) struct Texts {
+    flat: TextList,
+    nested: bool,
+}
+
+impl Texts {
+    /// Adds an entry as it stands in the file.
+    pub(crate) fn add(&mut self, feeder: &mut Feeder<'_>, field: Field, entry: &str) -> Result<(), Fault> {
+        if !entry.starts_with('[') {
+            feeder.check_buffer("the texts of tokens", self.flat.bytes() + entry.len() as u64)?;
+            self.flat.push(&text(entry));
+            return Ok(());
+        }
+        self.nested = true;
+        // an entry of a list takes two characters at least, a slice two words
+        feeder.check_buffer("the texts of tokens", 9 * entry.len() as u64)?;
+        let inner: Vec<&RawValue> = serde_json::from_str(entry).unwrap_or_default();
+        let mut texts = TextList::default();
+        for entry in inner {
+            texts.push(&text(entry.get()));
+        }
+        feeder.texts_added(field, texts)
     }
-    for entry in entries.iter().filter(|entry| is_nested(entry)) {
-        let inner: Vec<&RawValue> = serde_json::from_str(entry.get()).unwrap_or_default();
-        feeder.texts_added(field, inner.into_iter().map(|entry| text(entry.get())).collect());
+
+    pub(crate) fn finish(self, feeder: &mut Feeder<'_>, field: Field) -> Result<(), Fault> {
+        if self.nested {
+            return Ok(());
+        }
+        feeder.texts_added(field, self.flat)
     }
 }
 
@@ -92,7 +171,7 @@ impl Visitor<'_> for Lossy {
 
 #[cfg(test)]
 mod tests {
-    use super::text;
+    use super::*;
 
     #[test]
     fn texts_are_taken_whatever_they_hold() {
@@ -102,5 +181,18 @@ mod tests {
         assert!(text(r#""x\ud800""#).starts_with('x'));
         assert_eq!(text("42"), "#42");
         assert_eq!(text("null"), "");
+    }
+
+    #[test]
+    fn a_list_is_cut_and_joined() {
+        let mut list = TextList::empty(1);
+        ["a", "bc"].iter().for_each(|text| list.push(text));
+        let mut other = TextList::default();
+        other.push("d");
+        list.append(&other);
+        list.drop_first(2);
+        assert_eq!(list.iter().collect::<Vec<_>>(), ["bc", "d"]);
+        list.drop_first(2);
+        assert_eq!((list.len(), list.iter().count()), (0, 0));
     }
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, fs, ops::ControlFlow, path::Path};
 
 use serde_json::{json, Map, Value};
-use tokenwise_reader::{read, Bytes, Column, Error, Kind, Names, Options};
+use tokenwise_reader::{Bytes, Column, Error, File, Names, Options};
 
 /// Numbers added up, and how many are not finite.
 #[derive(Default)]
@@ -24,12 +24,11 @@ impl Sum {
 fn summary(file: &Path, fields: &[String]) -> Result<Value, Error> {
     let bytes = Bytes::from(fs::read(file).unwrap());
     let options = Options { names: Names::new(fields).unwrap(), labels: true, ..Options::default() };
-    let kind = Kind::of(&file.to_string_lossy(), &bytes, &options.names)?;
     let (mut sequences, mut tokens, mut kept, mut first_updates) = (0, 0, 0, 0);
     let (mut steps, mut groups) = (Vec::new(), BTreeSet::new());
     let (mut scores, mut scored) = (Sum::default(), 0);
     let mut columns: Vec<Option<Sum>> = Column::ALL.iter().map(|_| None).collect();
-    read(&bytes, kind, &options, &mut |rollouts| {
+    File::open(&file.to_string_lossy(), bytes, &options)?.read(&options, &mut |rollouts| {
         sequences += rollouts.rows.len();
         tokens += rollouts.tokens();
         kept += rollouts.kept().iter().filter(|keep| **keep).count();

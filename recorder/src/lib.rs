@@ -35,6 +35,10 @@
 //!
 //! A lock file beside each file admits one writer at a time ([`Error::Locked`]); the operating system releases it when
 //! the process ends. A write that fails half-way, as on a full disk, is undone, and the step can be recorded again.
+//!
+//! # TensorBoard
+//!
+//! With feature `tensorboard`, `EventFile` writes the same metrics as an event file, which TensorBoard draws.
 #![forbid(unsafe_code)]
 
 mod distribution;
@@ -44,6 +48,8 @@ mod lines;
 mod lock;
 mod read;
 mod recorder;
+#[cfg(feature = "tensorboard")]
+mod tensorboard;
 
 pub use distribution::Distribution;
 pub use error::{Error, Result};
@@ -51,6 +57,8 @@ pub use history::History;
 pub use lines::{read_lines, JsonLines};
 pub use read::{parse_history, read_history, Record};
 pub use recorder::{history_name, metrics_name, Recorder, RecorderConfig, ENTROPY_KEY};
+#[cfg(feature = "tensorboard")]
+pub use tensorboard::{read_events, Event, EventFile, EventHistogram};
 
 pub use serde_json::{Map, Value};
 

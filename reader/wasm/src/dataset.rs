@@ -34,6 +34,7 @@ pub struct Dataset {
     text_ends: Vec<u32>,
     /// Letters of `text` as JavaScript counts them.
     letters: u32,
+    padded: u32,
 }
 
 impl Dataset {
@@ -59,6 +60,7 @@ impl Dataset {
             text: String::new(),
             text_ends: Vec::new(),
             letters: 0,
+            padded: 0,
         }
     }
 
@@ -88,6 +90,7 @@ impl Dataset {
                 })
             });
             self.group.push(group);
+            self.padded += u32::from(label.padding > 0);
             let prompt = self.prompt_number(&label.prompt);
             self.prompt.push(prompt);
         }
@@ -125,6 +128,12 @@ impl Dataset {
     #[wasm_bindgen(getter, js_name = passedOver)]
     pub fn passed_over(&self) -> Vec<String> {
         self.passed_over.clone()
+    }
+
+    /// How many sequences have texts of padding after their last number; these are left out.
+    #[wasm_bindgen(getter)]
+    pub fn padded(&self) -> u32 {
+        self.padded
     }
 
     /// The first sequence of every part (the sequences of one step), and how many there are in all.

@@ -1,9 +1,6 @@
 //! A file that JavaScript provides in parts.
 
-use std::{
-    cell::RefCell,
-    io::{self, Read},
-};
+use std::{cell::RefCell, io};
 
 use tokenwise_reader::Source;
 use wasm_bindgen::prelude::*;
@@ -51,28 +48,16 @@ impl Source for Opened {
         with_file(|file| Ok(file.size() as u64))
     }
 
-    fn open(&self, offset: u64) -> io::Result<Box<dyn Read>> {
-        Ok(Box::new(Part { at: offset }))
-    }
-}
-
-/// The rest of the file.
-struct Part {
-    at: u64,
-}
-
-impl Read for Part {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         with_file(|file| {
-            let left = (file.size() as u64).saturating_sub(self.at);
+            let left = (file.size() as u64).saturating_sub(offset);
             let length = left.min(out.len() as u64);
             if length == 0 {
                 return Ok(0);
             }
-            let bytes = file.part(self.at as f64, length as f64).map_err(|_| io::Error::other("the file is gone"))?;
+            let bytes = file.part(offset as f64, length as f64).map_err(|_| io::Error::other("the file is gone"))?;
             let read = bytes.len().min(out.len());
             out[..read].copy_from_slice(&bytes[..read]);
-            self.at += read as u64;
             Ok(read)
         })
     }

@@ -8,10 +8,10 @@
 mod dataset;
 mod file;
 
-use std::{io::Read, ops::ControlFlow};
+use std::ops::ControlFlow;
 
 use serde_json::{json, Map, Value};
-use tokenwise_reader::{Error, Fault, Kind, Names, Options, Place, Source};
+use tokenwise_reader::{Budget, Error, Fault, File, Names, Options, Place, Source};
 use wasm_bindgen::prelude::*;
 
 pub use dataset::Dataset;
@@ -20,6 +20,8 @@ pub use file::JsFile;
 /// Beyond this, a table of tokens cannot be scrolled.
 const MOST_TOKENS: u64 = 500_000;
 const MOST_SEQUENCES: u64 = 200_000;
+/// A page may not take the memory of a whole machine.
+const MEMORY: Budget = Budget::new(1 << 30);
 
 /// Reads a file of any kind. `score_name` is the name of its score, empty for the usual ones.
 ///
@@ -28,24 +30,23 @@ const MOST_SEQUENCES: u64 = 200_000;
 /// What is wrong with the file, as JSON.
 #[wasm_bindgen]
 pub fn read(name: &str, file: JsFile, score_name: &str) -> Result<Dataset, String> {
-    read_source(name, &file::Opened::new(file), score_name).map_err(|error| told(&error))
+    read_source(name, file::Opened::new(file), score_name).map_err(|error| told(&error))
 }
 
-fn read_source<S: Source>(name: &str, source: &S, score_name: &str) -> Result<Dataset, Error> {
+fn read_source(name: &str, source: impl Source, score_name: &str) -> Result<Dataset, Error> {
     let given = if score_name.is_empty() { vec![] } else { vec![format!("score={score_name}")] };
     let names = Names::new(&given).map_err(|reason| Fault::Io { reason })?;
-    let mut start = Vec::new();
-    source.open(0)?.take(Kind::START).read_to_end(&mut start)?;
-    let kind = Kind::of(name, &start, &names)?;
     let options = Options {
         names,
         batch_tokens: u64::MAX,
         labels: true,
         most_tokens: MOST_TOKENS,
         most_sequences: MOST_SEQUENCES,
+        memory: MEMORY,
     };
-    let mut dataset = Dataset::new(kind);
-    let summary = tokenwise_reader::read(source, kind, &options, &mut |rollouts| {
+    let file = File::open(name, source, &options)?;
+    let mut dataset = Dataset::new(file.kind());
+    let summary = file.read(&options, &mut |rollouts| {
         dataset.add(rollouts);
         ControlFlow::Continue(())
     })?;
@@ -74,7 +75,7 @@ mod tests {
     fn batches_are_laid_end_to_end() {
         let text = "{\"step\": 1, \"prompt\": \"p\", \"values\": [1, 2], \"strings\": [\"é\", \"😀\"]}\n\
                     {\"step\": 2, \"score\": 1, \"values\": [3], \"mask\": [0], \"group\": \"g\"}\n";
-        let dataset = read_source("a.jsonl", &Bytes::from(text), "").unwrap();
+        let dataset = read_source("a.jsonl", Bytes::from(text), "").unwrap();
         assert_eq!((dataset.kind().as_str(), dataset.offsets()), ("jsonl", vec![0, 2, 3]));
         assert_eq!((dataset.parts(), dataset.keep(), dataset.places()), (vec![0, 1, 2], vec![1, 1, 0], vec![1, 2]));
         assert_eq!(dataset.column("values"), Some(vec![1.0, 2.0, 3.0]));
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_is_told_as_json() {
-        let error = read_source("a.json", &Bytes::from_static(b"[{\"values\": [1, \"x\"]}]"), "").err().unwrap();
+        let error = read_source("a.json", Bytes::from_static(b"[{\"values\": [1, \"x\"]}]"), "").err().unwrap();
         let told: Value = serde_json::from_str(&told(&error)).unwrap();
         let values = json!({"field": "values", "found": "x"});
         assert_eq!(told, json!({"code": "notANumber", "values": values, "place": {"line": 1, "column": 19}}));

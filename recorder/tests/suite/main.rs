@@ -6,6 +6,8 @@ mod files;
 #[cfg(unix)]
 mod full_disk;
 mod kill;
+#[cfg(feature = "tensorboard")]
+mod tensorboard;
 mod writers;
 
 /// How often the tests of chance are repeated.
