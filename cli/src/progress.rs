@@ -1,6 +1,6 @@
 //! A progress bar on standard error while a long file is read; only on a terminal.
 
-use std::{io::IsTerminal, path::Path};
+use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -12,8 +12,7 @@ const LONG: u64 = 16 << 20;
 pub(crate) struct Progress(Option<ProgressBar>);
 
 impl Progress {
-    pub(crate) fn of_file(path: &Path) -> Self {
-        let bytes = path.metadata().map_or(0, |data| data.len());
+    pub(crate) fn of_bytes(bytes: u64) -> Self {
         if bytes < LONG || !std::io::stderr().is_terminal() {
             return Self(None);
         }

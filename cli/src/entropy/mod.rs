@@ -1,26 +1,30 @@
-//! `tokenwise entropy`: plots of entropy histories.
+//! `tokenwise entropy`: plots of entropy histories, and of any other metric of a run.
 
 mod check;
-mod draw;
-mod paint;
+mod events;
 mod runs;
+mod series;
+
+use std::path::PathBuf;
 
 use serde_json::json;
+use tokenwise_reader::Budget;
 
 use crate::{
     args::{Drawing, Entropy},
     failure::{Failure, Result},
-    output::{count, number, print, table, write_whole},
+    input::check_output,
+    output::{cell, count, number, print, table, warn},
+    plot::{save, Curve, Figure, Format, Panel},
 };
-use runs::{label_of, load, scan, Run};
+use runs::{label_of, load, merge_seeds, scan, Run};
 
 /// Whether a fault was found.
-pub(crate) fn run(command: &Entropy) -> Result<bool> {
-    match command {
-        Entropy::Check => check::run(),
+pub(crate) fn run(command: &Entropy, memory: Budget) -> Result<bool> {
+    let (inputs, drawing): (Vec<(PathBuf, String)>, &Drawing) = match command {
+        Entropy::Check => return check::run(),
         Entropy::Plot { file, label, drawing } => {
-            let label = label.clone().unwrap_or_else(|| label_of(file));
-            draw(vec![load(file, label)?], drawing).map(|()| false)
+            (vec![(file.clone(), label.clone().unwrap_or_else(|| label_of(file)))], drawing)
         }
         Entropy::Compare { files, labels, drawing } => {
             if !labels.is_empty() && labels.len() != files.len() {
@@ -31,36 +35,72 @@ pub(crate) fn run(command: &Entropy) -> Result<bool> {
                 )));
             }
             let label = |index: usize| labels.get(index).cloned().unwrap_or_else(|| label_of(&files[index]));
-            let runs = files.iter().enumerate().map(|(index, file)| load(file, label(index)));
-            draw(runs.collect::<Result<_>>()?, drawing).map(|()| false)
+            (files.iter().enumerate().map(|(index, file)| (file.clone(), label(index))).collect(), drawing)
         }
-        Entropy::Scan { folder, drawing } => {
-            let runs = scan(folder)?.into_iter().map(|(file, label)| load(&file, label));
-            draw(runs.collect::<Result<_>>()?, drawing).map(|()| false)
+        Entropy::Scan { folder, drawing } => (scan(folder)?, drawing),
+    };
+    check(drawing)?;
+    check_output(&drawing.output, &inputs.iter().map(|(file, _)| file.clone()).collect::<Vec<_>>())?;
+    let goes_on = matches!(command, Entropy::Scan { .. });
+    let mut runs = Vec::new();
+    for (file, label) in &inputs {
+        match load(file, label, drawing.key.as_deref(), memory) {
+            Ok(found) => runs.extend(found),
+            // one broken file does not hide the others
+            Err(failure) if goes_on => warn(&failure.to_string()),
+            Err(failure) => return Err(failure),
         }
     }
+    if runs.is_empty() {
+        return Err(Failure::usage("no file has a history that can be drawn"));
+    }
+    if drawing.seeds {
+        runs = merge_seeds(runs);
+    }
+    save(&figure(&runs, drawing), &drawing.output, drawing.scale, memory)?;
+    print(&report(&runs, drawing)).map(|()| false)
 }
 
-fn draw(runs: Vec<Run>, drawing: &Drawing) -> Result<()> {
+fn check(drawing: &Drawing) -> Result<()> {
     if let Some(share) = drawing.collapse.filter(|share| !(*share > 0.0 && *share < 1.0)) {
         return Err(Failure::usage(format!("--collapse: expected a share between 0 and 1, got {share}")));
     }
     if !(drawing.scale.is_finite() && drawing.scale >= 0.5 && drawing.scale <= 16.0) {
         return Err(Failure::usage(format!("--scale: expected a number from 0.5 to 16, got {}", drawing.scale)));
     }
-    let kind = drawing.output.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    let svg = match kind.as_deref() {
-        Some("svg") => true,
-        Some("png") => false,
-        _ => {
-            let what = "the output must end in .png or .svg";
-            return Err(Failure::usage(format!("{}: {what}", drawing.output.display())));
-        }
+    Format::of(&drawing.output).map(|_| ())
+}
+
+fn figure(runs: &[Run], drawing: &Drawing) -> Figure {
+    let curve = |run: &Run| {
+        let at = drawing.collapse.and_then(|share| run.collapse(share)).map(|step| step as f64);
+        let mark = at.and_then(|step| run.points.iter().find(|point| point.0 == step).copied());
+        let label = match (mark, drawing.collapse) {
+            (Some((step, _)), Some(share)) => {
+                format!("{} (below {} % from step {step})", run.label, number(share * 100.0))
+            }
+            _ => run.label.clone(),
+        };
+        let smooth = drawing.smooth > 1;
+        let points = if smooth { run.smoothed(drawing.smooth as usize) } else { run.points.clone() };
+        let behind = if smooth { run.points.clone() } else { Vec::new() };
+        Curve { label, points, behind, band: run.band.clone(), mark }
     };
-    let drawn = draw::svg(&runs, drawing);
-    let bytes = if svg { drawn.into_bytes() } else { paint::png(&drawn, drawing.scale)? };
-    write_whole(&drawing.output, &bytes)?;
-    print(&report(&runs, drawing))
+    let (title, y_label) = match drawing.key.as_deref() {
+        None => ("Policy entropy".to_string(), "policy entropy (nats)".to_string()),
+        Some(key) => (key.to_string(), key.to_string()),
+    };
+    let title = drawing.title.clone().unwrap_or(title);
+    let bars: Vec<(&str, Vec<f64>)> = match drawing.with_stats {
+        false => Vec::new(),
+        true => vec![
+            ("mean", runs.iter().map(|run| run.mean).collect()),
+            ("max", runs.iter().map(|run| run.max).collect()),
+            ("min", runs.iter().map(|run| run.min).collect()),
+        ],
+    };
+    let panel = Panel { title, y_label, curves: runs.iter().map(curve).collect() };
+    Figure { panels: vec![panel], bars, width: f64::from(drawing.width), shape: 0.6 }
 }
 
 fn report(runs: &[Run], drawing: &Drawing) -> String {
@@ -83,7 +123,7 @@ fn report(runs: &[Run], drawing: &Drawing) -> String {
     }
     for run in runs {
         let numbers = [run.mean, run.max, run.min, run.first(), run.last()].map(number);
-        let mut row = vec![run.label.clone(), run.points.len().to_string()];
+        let mut row = vec![cell(&run.label, 300), run.points.len().to_string()];
         row.extend(numbers);
         if drawing.collapse.is_some() {
             row.push(collapse(run).map_or("never".into(), |step| format!("step {step}")));

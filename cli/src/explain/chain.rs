@@ -8,8 +8,10 @@ use tokenwise::{
     Batch, Divisor, Layout, Mask, Moments, Spread,
 };
 
+use crate::output::cell as shortened;
+
 /// More tokens would not fit on a terminal.
-const MOST_TOKENS: usize = 200;
+pub(super) const MOST_TOKENS: usize = 200;
 
 /// Inputs of a chain.
 #[derive(Clone, Debug)]
@@ -102,14 +104,17 @@ impl Chain {
             object.get(key).map(|value| value.as_array().ok_or(format!("field {key:?}: expected a list"))).transpose()
         };
         let numbers = |key: &str| -> Result<Option<Vec<f64>>, String> {
-            let wrong = |value: &Value| format!("field {key:?}: expected numbers, got {value}");
+            let wrong =
+                |value: &Value| format!("field {key:?}: expected numbers, got {}", shortened(&value.to_string(), 40));
             let read =
                 |list: &Vec<Value>| list.iter().map(|value| value.as_f64().ok_or_else(|| wrong(value))).collect();
             list(key)?.map(read).transpose()
         };
         let one = |key: &str, usual: f64| match object.get(key) {
             None => Ok(usual),
-            Some(value) => value.as_f64().ok_or(format!("field {key:?}: expected a number, got {value}")),
+            Some(value) => value
+                .as_f64()
+                .ok_or(format!("field {key:?}: expected a number, got {}", shortened(&value.to_string(), 40))),
         };
         let values = numbers("values")?.ok_or("field \"values\" is missing")?;
         let n = values.len();

@@ -3,21 +3,26 @@
 mod chain;
 mod words;
 
-use std::{fs, path::Path};
+use std::{io::Read, path::Path};
 
 use serde_json::{json, Map, Value};
+use tokenwise_reader::Budget;
 
 use crate::{
-    args::{Explain, Language},
+    args::{Explain, Language, Reading},
     failure::{Failure, Result},
-    output::{number, print, table},
+    input,
+    output::{cell as shortened, number, print, table},
+    rollout::{Column, Files, Rollouts},
 };
 use chain::{Chain, Quantity};
+use unicode_width::UnicodeWidthStr;
 
-pub(crate) fn run(options: &Explain) -> Result<()> {
-    let chain = match &options.file {
-        Some(path) => from_file(path)?,
-        None => Chain::one_plus_one(),
+pub(crate) fn run(options: &Explain, memory: Budget) -> Result<()> {
+    let chain = match (&options.file, options.row) {
+        (Some(path), Some(row)) => from_rollouts(path, row, options, memory)?,
+        (Some(path), None) => from_file(path, memory)?,
+        (None, _) => Chain::one_plus_one(),
     };
     let found = chain.found().map_err(|error| match &options.file {
         Some(path) => Failure::input(path, error),
@@ -61,7 +66,7 @@ fn grid(chain: &Chain, found: &chain::Found, language: Language) -> String {
     let mut rows = vec![vec![String::new()]];
     rows[0].extend((1..=chain.tokens.len()).map(|token| format!("{token}")));
     rows.push(vec![words::token(language).into()]);
-    rows[1].extend(chain.tokens.iter().map(|token| token.replace(['\n', '\t'], " ")));
+    rows[1].extend(chain.tokens.iter().map(|token| shortened(token, 16)));
     rows.push(vec![words::mask(language).into()]);
     rows[2].extend(chain.mask.iter().map(|keep| if *keep { "●" } else { "○" }.to_string()));
     for quantity in Quantity::ALL {
@@ -70,11 +75,91 @@ fn grid(chain: &Chain, found: &chain::Found, language: Language) -> String {
         row.extend(numbers.map(|(x, keep)| if *keep { number(x) } else { "·".into() }));
         rows.push(row);
     }
-    table(&rows)
+    // a response that is wider than a terminal is told in parts
+    let wide: Vec<usize> =
+        (0..rows[0].len()).map(|column| rows.iter().map(|row| row[column].width()).max().unwrap_or(0) + 2).collect();
+    let (mut text, mut from) = (String::new(), 1);
+    while from < rows[0].len() {
+        let (mut to, mut used) = (from, wide[0]);
+        while to < rows[0].len() && (to == from || used + wide[to] <= 82) {
+            used += wide[to];
+            to += 1;
+        }
+        let part: Vec<Vec<String>> = rows.iter().map(|row| [&row[..1], &row[from..to]].concat()).collect();
+        if from > 1 {
+            text.push('\n');
+        }
+        text += &table(&part);
+        from = to;
+    }
+    text
 }
 
-fn from_file(path: &Path) -> Result<Chain> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::input(path, error))?;
-    let object: Map<String, Value> = serde_json::from_str(&text).map_err(|error| Failure::input(path, error))?;
-    Chain::from_json(&object).map_err(|what| Failure::input(path, what))
+/// A small file: a chain has at most 200 tokens.
+const LONGEST: u64 = 1 << 20;
+
+fn from_file(path: &Path, memory: Budget) -> Result<Chain> {
+    let failed = |what: &dyn std::fmt::Display| Failure::input(path, what);
+    let mut text = String::new();
+    let most = LONGEST.min(memory.bytes() / 8);
+    let stream = input::open(path, false)?.stream();
+    stream.take(most + 1).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    if text.len() as u64 > most {
+        return Err(failed(&"too long for one response; a row of a rollout file is chosen with --row"));
+    }
+    let object: Map<String, Value> = serde_json::from_str(&text)
+        .map_err(|error| failed(&format!("{error}; a row of a rollout file is chosen with --row")))?;
+    Chain::from_json(&object).map_err(|what| failed(&what))
+}
+
+/// A row of a rollout file as a chain: its scores, values, and the KL between policy and reference.
+fn from_rollouts(path: &Path, row: u64, options: &Explain, memory: Budget) -> Result<Chain> {
+    let reading =
+        Reading { files: vec![path.into()], fields: options.fields.clone(), batch_tokens: 100_000, follow: false };
+    let files = Files::new(&reading, memory)?.with_labels();
+    let mut chain = None;
+    files.read(&mut |rollouts| {
+        if let Some(place) = rollouts.rows.iter().position(|about| about.place == row).filter(|_| chain.is_none()) {
+            chain = Some(of_row(rollouts, place, options));
+        }
+        Ok(())
+    })?;
+    let chain = chain.ok_or_else(|| files.failure(format!("there is no row {row}")))?;
+    chain.map_err(|what| files.failure(format!("row {row}: {what}")))
+}
+
+fn of_row(rollouts: &Rollouts, row: usize, options: &Explain) -> std::result::Result<Chain, String> {
+    let slots = rollouts.slots(row);
+    let n = slots.len();
+    if n == 0 || n > chain::MOST_TOKENS {
+        return Err(format!("expected 1 to {} tokens, got {n}", chain::MOST_TOKENS));
+    }
+    let column = |column| rollouts.column(column).map(|numbers| numbers[slots.clone()].to_vec());
+    let mask = rollouts.kept()[slots.clone()].to_vec();
+    let about = &rollouts.rows[row];
+    let log_probs = column(Column::OldLogProbs).or_else(|| column(Column::LogProbs));
+    let kl = match (log_probs, column(Column::RefLogProbs)) {
+        (Some(ours), Some(theirs)) => ours.iter().zip(&theirs).map(|(a, b)| a - b).collect(),
+        _ => vec![0.0; n],
+    };
+    let placed = about.score.map(|score| {
+        let last = mask.iter().rposition(|keep| *keep);
+        (0..n).map(|slot| if Some(slot) == last { score } else { 0.0 }).collect()
+    });
+    let scores = column(Column::Scores).or(placed).or_else(|| column(Column::Rewards));
+    let texts: Vec<String> = rollouts.texts().skip(slots.start).take(n).map(String::from).collect();
+    let token = |slot: usize| match texts.get(slot) {
+        Some(text) if !text.is_empty() => text.clone(),
+        _ => format!("a{}", slot + 1),
+    };
+    Ok(Chain {
+        tokens: (0..n).map(token).collect(),
+        mask,
+        scores: scores.ok_or("it has no score, token_level_scores or rewards")?,
+        kl,
+        values: column(Column::Values).unwrap_or_else(|| vec![0.0; n]),
+        beta: options.beta,
+        gamma: options.gamma,
+        lambda: options.lambda,
+    })
 }

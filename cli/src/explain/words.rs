@@ -50,9 +50,10 @@ pub(super) fn heading(chain: &Chain, language: Language) -> String {
 pub(super) fn hint(language: Language) -> String {
     choose(
         language,
-        "To explain a value: --cell ROW:TOKEN, e.g. --cell advantage:3 \
+        "To explain a value: --cell ROW:TOKEN, e.g. --cell advantage:3\n\
          (score, kl, reward, value, delta, advantage, return, whitened)",
-        "查看某个数字的由来：--cell 行:token，例如 --cell advantage:3（score、kl、reward、value、delta、advantage、return、whitened）",
+        "查看某个数字的由来：--cell 行:token，例如 --cell advantage:3\n\
+         （score、kl、reward、value、delta、advantage、return、whitened）",
     )
 }
 

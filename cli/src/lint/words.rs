@@ -4,7 +4,7 @@ use tokenwise_lint::{Column, Finding};
 
 use crate::output::{count, number};
 
-pub(super) fn message(finding: &Finding) -> String {
+pub(crate) fn message(finding: &Finding) -> String {
     match *finding {
         Finding::NotANumber { column, value, more, spoilt, .. } => {
             let mut message = format!("{} is {}", column.name(), number(value));
@@ -53,6 +53,17 @@ pub(super) fn message(finding: &Finding) -> String {
         Finding::TiedGroup { size, score } => {
             format!("all {size} samples of this prompt scored {}: nothing can be learned from them", number(score))
         }
+        Finding::LogProbAboveZero { column, value, more, .. } => format!(
+            "{} is {}{}: the logarithm of a probability is never above 0",
+            column.name(),
+            number(value),
+            match more {
+                0 => String::new(),
+                more => format!(" (and at {} more)", count(more as u64, "token")),
+            }
+        ),
+        Finding::ScoreMissing => "there is no score, but other sequences have one".into(),
+        Finding::EmptySequence => "there are no tokens".into(),
         _ => String::new(),
     }
 }

@@ -12,7 +12,7 @@ use tokenwise::{
 use super::inputs::Inputs;
 use crate::{
     args::Metrics,
-    output::{aligned, count, number},
+    output::{count, number, table, wrapped},
     rollout::Column,
 };
 
@@ -186,37 +186,32 @@ impl AllDiffer {
             return "No result of the chain differs.\n".into();
         }
         self.found.sort_by_key(|differs| differs.quantity);
-        let mut rows = vec![["result", mine.name(), theirs.name(), "apart by", "entries", "farthest at"]
-            .map(String::from)
-            .to_vec()];
+        let mut rows = vec![["result", mine.name(), theirs.name(), "apart by"].map(String::from).to_vec()];
         let side = |value: Result<f64>| value.map_or("refused".into(), number);
         for differs in &self.found {
-            let unit = match differs.quantity.shape() {
-                QuantityShape::Tokens => count(differs.entries, "token"),
-                QuantityShape::Sequences => count(differs.entries, "sequence"),
-                _ => String::new(),
-            };
             let [a, b] = differs.values.map(side);
-            rows.push(vec![
-                differs.quantity.name().into(),
-                a,
-                b,
-                number(differs.difference),
-                unit,
-                differs.place(several),
-            ]);
+            rows.push(vec![differs.quantity.name().into(), a, b, number(differs.difference)]);
         }
-        let table = aligned(&rows, &[0, 5]);
+        let table = table(&rows);
         let mut lines = table.lines();
-        let mut text = format!(
+        let about = format!(
             "Results that differ where scores, advantages and losses are computed anew by both: the numbers where \
-             they are\nfarthest apart, and the conventions that cause it ({} → {}).\n\n{}\n",
+             they are farthest apart, how many differ, and the conventions that cause it ({} → {}).",
             mine.name(),
             theirs.name(),
-            lines.next().unwrap_or_default()
         );
+        let mut text = format!("{}\n{}\n", wrapped(&about, ""), lines.next().unwrap_or_default());
         for (line, differs) in lines.zip(&self.found) {
             text += &format!("{line}\n");
+            let unit = match differs.quantity.shape() {
+                QuantityShape::Tokens => Some("token"),
+                QuantityShape::Sequences => Some("sequence"),
+                _ => None,
+            };
+            if let Some(unit) = unit {
+                let place = differs.place(several);
+                text += &format!("    {}; farthest apart: {place}\n", count(differs.entries, unit));
+            }
             for Cause { name, values: [a, b] } in &differs.causes {
                 text += &format!("    {name}: {a} → {b}\n");
             }

@@ -1,6 +1,6 @@
 //! Merges the metrics of several batches.
 
-use tokenwise::{metric::Reduction, Result};
+use tokenwise::{metric::Reduction, Profile, Result};
 
 use super::sets::Entry;
 
@@ -20,9 +20,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn new((key, value): Entry) -> Self {
-        // every batch was normalised by its own counts
-        Self { key, by: Reduction::of_key(key, false), count: 1, sum: value, min: value, max: value }
+    fn new((key, value): Entry, profile: Profile) -> Self {
+        Self { key, by: rule(profile, key), count: 1, sum: value, min: value, max: value }
     }
 
     fn add(&mut self, value: f64) -> Result<()> {
@@ -56,14 +55,41 @@ impl Line {
     }
 }
 
+/// How a key is merged over batches, each of which was normalised by its own counts. TRL's trainer logs the mean of
+/// every metric over steps, and counts tokens; OpenRLHF takes means; a key of verl, or of ours, says by its last word
+/// what it is.
+fn rule(profile: Profile, key: &str) -> Reduction {
+    match profile {
+        Profile::Trl1_16 if key == "num_tokens" => Reduction::Sum,
+        Profile::Trl1_16 | Profile::OpenRlhf0_11 => Reduction::Mean,
+        _ => {
+            let last = key.rsplit(['/', '_']).next().unwrap_or_default();
+            match last {
+                "max" => Reduction::Max,
+                "min" => Reduction::Min,
+                _ => Reduction::Mean,
+            }
+        }
+    }
+}
+
+/// The rules of a framework, for users.
+pub(crate) fn explained(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Trl1_16 => "Merged as TRL's log does: the mean of every key; num_tokens by its sum.",
+        Profile::OpenRlhf0_11 => "Merged by the mean of every key.",
+        _ => "Merged by key: maximum of \"max\", minimum of \"min\", the mean of all others.",
+    }
+}
+
 impl Merged {
-    pub(crate) fn add(&mut self, entries: &[Entry]) -> Result<()> {
+    pub(crate) fn add(&mut self, entries: &[Entry], profile: Profile) -> Result<()> {
         for (index, &(key, value)) in entries.iter().enumerate() {
             // batches of a file have the same fields, so the index is nearly always right
             let known = self.0.get(index).is_some_and(|line| line.key == key).then_some(index);
             match known.or_else(|| self.0.iter().position(|line| line.key == key)) {
                 Some(index) => self.0[index].add(value)?,
-                None => self.0.push(Line::new((key, value))),
+                None => self.0.push(Line::new((key, value), profile)),
             }
         }
         Ok(())
@@ -81,14 +107,27 @@ mod tests {
     #[test]
     fn batch_by_batch_is_all_at_once() {
         let values = [0.1, -3.5, 7.25, 0.3];
-        for key in ["critic/score/mean", "critic/score/max", "critic/score/min", "actor/loss"] {
+        for (key, rule) in [
+            ("critic/score/mean", Reduction::Mean),
+            ("critic/score/max", Reduction::Max),
+            ("rollout_corr/rollout_is_min", Reduction::Min),
+            ("actor/loss", Reduction::Mean),
+            ("rollout_corr/rollout_is_seq_max_deviation", Reduction::Mean),
+        ] {
             let mut merged = Merged::default();
-            values.iter().for_each(|value| merged.add(&[(key, *value)]).unwrap());
-            let wanted = Reduction::of_key(key, false).of(&values).unwrap();
-            assert!(approx::abs_diff_eq!(merged.0[0].value(), wanted, epsilon = 1e-15), "{key}");
+            values.iter().for_each(|value| merged.add(&[(key, *value)], Profile::Verl0_9_1).unwrap());
+            assert!(approx::abs_diff_eq!(merged.0[0].value(), rule.of(&values).unwrap(), epsilon = 1e-15), "{key}");
         }
         let mut merged = Merged::default();
-        [1.0, f64::NAN, 2.0].iter().for_each(|value| merged.add(&[("x/max", *value)]).unwrap());
+        [1.0, f64::NAN, 2.0].iter().for_each(|value| merged.add(&[("x/max", *value)], Profile::Paper).unwrap());
         assert!(merged.0[0].value().is_nan());
+    }
+
+    #[test]
+    fn a_key_of_trl_is_merged_as_trl_does() {
+        for key in ["completions/mean_terminated_length", "completions/max_length", "clip_ratio/low_min"] {
+            assert_eq!(rule(Profile::Trl1_16, key), Reduction::Mean, "{key}");
+        }
+        assert_eq!(rule(Profile::Trl1_16, "num_tokens"), Reduction::Sum);
     }
 }

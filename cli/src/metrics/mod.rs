@@ -8,27 +8,32 @@ mod names;
 mod paper;
 mod report;
 mod sets;
+mod steps;
 
 use serde_json::{json, Map, Value};
 use tokenwise::Profile;
+use tokenwise_reader::Budget;
 
 use crate::{
     args::Metrics,
     failure::{Failure, Result},
-    output::{count, print},
-    rollout::{read, Rollouts},
+    input::check_output,
+    output::{count, print, wrapped},
+    plot::{save, Format},
+    rollout::{Files, Rollouts, Summary},
 };
 use diff::{AllDiffer, Comparer, Differs};
 use engine::Compute;
 use inputs::Inputs;
-use merge::Merged;
+use merge::{explained, Merged};
 use names::Compared;
 use sets::Entry;
+use steps::Steps;
 
-/// Explains the merge rules to users.
-const RULE: &str =
-    "Merged by verl's rule for micro-batches: keys with \"max\" or \"min\" by that, totals of the loss by \
-     their sum, the others by their mean.\n";
+/// Numbers per token that are computed beside a batch: copies, gradients, weights, scores.
+const COMPUTED: u64 = 8;
+/// The same for a comparison of two profiles.
+const COMPARED: u64 = 48;
 
 /// What has been read of the file.
 #[derive(Debug, Default)]
@@ -49,15 +54,27 @@ struct Other {
     results: Option<Vec<Differs>>,
 }
 
-pub(crate) fn run(options: &Metrics) -> Result<()> {
+pub(crate) fn run(options: &Metrics, memory: Budget) -> Result<()> {
     check(options)?;
+    let files = Files::new(&options.reading, memory)?;
+    if let Some(plot) = &options.plot {
+        Format::of(plot)?;
+        check_output(plot, &files.paths)?;
+    }
     let mut seen = Seen::default();
+    let mut steps = Steps::new(options, memory);
     let mut comparer = Comparer::default();
     let compute = Compute::new(options.engine)?;
-    read(&options.reading, &mut |rollouts| {
-        let failed = |error| Failure::input(&options.reading.file, error);
+    let summary = files.read(&mut |rollouts| {
+        let failed = |error: tokenwise::Error| files.failure(error);
+        let columns = if options.diff.is_some() { COMPARED } else { COMPUTED };
+        let size = 8 * rollouts.tokens() as u64 * columns + 256 * rollouts.rows.len() as u64;
+        files.check_memory("what is computed from a batch", rollouts, size)?;
         let inputs = Inputs::new(rollouts, &compute).map_err(failed)?;
-        let entries = sets::entries(&inputs, options.profile, options).map_err(failed)?;
+        let mut entries = sets::entries(&inputs, options.profile, options).map_err(failed)?;
+        if !options.keys.is_empty() {
+            entries.retain(|(key, _)| options.keys.iter().any(|wanted| wanted == key));
+        }
         let other = match options.diff {
             Some(profile) => Some(Other {
                 profile,
@@ -66,17 +83,38 @@ pub(crate) fn run(options: &Metrics) -> Result<()> {
             }),
             None => None,
         };
-        seen.add(rollouts, &entries, other.as_ref()).map_err(failed)?;
-        if options.json {
-            print(&line(rollouts, options.profile, &entries, other.as_ref()))?;
+        seen.add(rollouts, &entries, other.as_ref(), options.profile).map_err(failed)?;
+        steps.add(rollouts, &entries)?;
+        match () {
+            () if options.json => print(&line(rollouts, options.profile, &entries, other.as_ref())),
+            // a file that grows is reported as it does
+            () if options.reading.follow && !options.csv => print(&steps.follow(rollouts, &entries)),
+            () => Ok(()),
         }
-        Ok(())
     })?;
     compute.report();
-    match options.json {
-        true if seen.batches > 1 => print(&seen.line(options.profile)),
-        true => Ok(()),
-        false => print(&seen.text(options)),
+    if seen.mine.0.is_empty() {
+        return Err(files.failure(nothing(&summary, options)));
+    }
+    if let Some(plot) = &options.plot {
+        save(&steps.figure(), plot, 2.0, memory)?;
+    }
+    match () {
+        () if options.json && seen.batches > 1 => print(&seen.line(options.profile)),
+        () if options.json => Ok(()),
+        () if options.csv => print(&steps.csv()),
+        () if options.steps => print(&steps.table()),
+        () => print(&seen.text(options)),
+    }
+}
+
+/// Why there is no metric.
+fn nothing(summary: &Summary, options: &Metrics) -> String {
+    let found: Vec<&str> = summary.found.iter().map(|(_, name)| name.as_str()).collect();
+    let found = if found.is_empty() { "no known field".into() } else { found.join(", ") };
+    match options.keys.is_empty() {
+        true => format!("nothing can be computed from {found}; see docs/rollout-files.md for what each metric needs"),
+        false => format!("none of --keys {} can be computed from {found}", options.keys.join(",")),
     }
 }
 
@@ -99,14 +137,20 @@ fn check(options: &Metrics) -> Result<()> {
 }
 
 impl Seen {
-    fn add(&mut self, rollouts: &Rollouts, entries: &[Entry], other: Option<&Other>) -> tokenwise::Result<()> {
+    fn add(
+        &mut self,
+        rollouts: &Rollouts,
+        entries: &[Entry],
+        other: Option<&Other>,
+        profile: Profile,
+    ) -> tokenwise::Result<()> {
         self.batches += 1;
         self.sequences += rollouts.rows.len() as u64;
         self.tokens += rollouts.tokens() as u64;
         self.steps += u64::from(rollouts.rows.first().is_some_and(|row| row.step.is_some()));
-        self.mine.add(entries)?;
+        self.mine.add(entries, profile)?;
         if let Some(other) = other {
-            self.theirs.add(&other.entries)?;
+            self.theirs.add(&other.entries, other.profile)?;
             other.results.iter().for_each(|results| self.differ.add(results));
         }
         Ok(())
@@ -135,7 +179,7 @@ impl Seen {
             text += "The file has no steps and was split into batches; see --batch-tokens.\n";
         }
         if self.batches > 1 {
-            text += RULE;
+            text += &wrapped(explained(options.profile), "");
         }
         text += "\n";
         let Some(other) = options.diff else { return text + &report::metrics(&self.mine, self.batches) };

@@ -73,7 +73,7 @@ impl Compared {
         let [mine, theirs] = profiles.map(place);
         let counterpart = |key: &'static str| match SAME.iter().find(|row| row[mine] == key) {
             Some(row) => row[theirs],
-            None if mine == theirs => key,
+            None if mine == theirs || key.starts_with("analysis/") || key.starts_with("dual_game/") => key,
             None => "",
         };
         let mut found = Self::default();

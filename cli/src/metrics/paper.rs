@@ -1,7 +1,11 @@
 //! Metrics under our own names, with the papers' conventions.
 
 use tokenwise::{
+    control::{
+        BudgetSource, DualGame, DualGameRules, DualGameStep, EntropyBudgetConfig, KlControlConfig, LinearKlConfig,
+    },
     metric::{analysis, AnalysisInput, Summary},
+    weight::TokenWeight,
     Profile, Result,
 };
 
@@ -49,12 +53,47 @@ pub(super) fn entries(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) 
         ("policy/entropy", verl.entropy_loss.or(verl.old_entropy)),
         ("sampler/kl", verl.mismatch.map(|found| found.kl)),
     ]);
-    let mut entries: Vec<Entry> = all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let entries: Vec<Entry> = all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    Ok(entries)
+}
+
+/// The keys that a dual game logs and reads: the five of `analysis/…`, and what its controllers take from a batch.
+pub(super) fn game(inputs: &Inputs<'_>) -> Result<Vec<Entry>> {
     let column = |column| inputs.column(column);
-    if let (Some(old_log_probs), Some(advantages), Some(rewards), true) =
-        (column(Column::OldLogProbs), column(Column::Advantages), column(Column::Rewards), inputs.batch()?.kept() > 0)
-    {
-        entries.extend(analysis(&inputs.batch()?, AnalysisInput { old_log_probs, advantages, rewards })?.entries());
+    let batch = inputs.batch()?;
+    // without rewards on the tokens: the scores, without a KL penalty
+    let rewards = column(Column::Rewards).map(Into::into).or_else(|| inputs.token_scores());
+    let (Some(old_log_probs), Some(advantages), Some(rewards), true) =
+        (column(Column::OldLogProbs), column(Column::Advantages), rewards, batch.kept() > 0)
+    else {
+        return Ok(Vec::new());
+    };
+    let rewards = &rewards[..];
+    let mut entries: Vec<Entry> =
+        analysis(&batch, AnalysisInput { old_log_probs, advantages, rewards })?.entries().to_vec();
+    let step = DualGameStep {
+        old_log_probs,
+        ref_log_probs: column(Column::RefLogProbs),
+        advantages,
+        rewards,
+        weight: TokenWeight::Plain,
+        last_update: None,
+    };
+    // λ and β depend on earlier steps; these do not
+    const INPUTS: [&str; 5] = [
+        "dual_game/KL_per_token",
+        "dual_game/wH_per_token",
+        "dual_game/token_entropy_mean",
+        "dual_game/reward_std",
+        "dual_game/token_count",
+    ];
+    let rules = DualGameRules {
+        kl: KlControlConfig::Linear(LinearKlConfig { beta: 0.0, target: 0.0, ..Default::default() }),
+        budget: EntropyBudgetConfig { source: BudgetSource::Given(0.0), ..Default::default() },
+    };
+    let measured = DualGame::new(&rules).and_then(|mut game| game.step(&batch, step, None));
+    if let Ok(report) = measured {
+        entries.extend(report.entries().filter(|(key, _)| INPUTS.contains(key)));
     }
     Ok(entries)
 }

@@ -22,6 +22,12 @@ pub(crate) type Entry = (&'static str, f64);
 
 /// What a framework logs, in its order.
 pub(crate) fn entries(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) -> Result<Vec<Entry>> {
+    let mut entries = logged(inputs, profile, options)?;
+    entries.extend(paper::game(inputs)?);
+    Ok(entries)
+}
+
+fn logged(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) -> Result<Vec<Entry>> {
     match profile {
         Profile::Verl0_9_1 => {
             let limited = |(key, _): &Entry| match key.rsplit_once('/') {

@@ -39,7 +39,7 @@ fn each_fault_names_file_line_and_field() {
         ("utf8.jsonl", b"{\"score\": 1, \"input\": \"\xff\xfe\"}\n", &["line 1", "byte 24 is not UTF-8"]),
         ("binary.json", b"\x7fELF\x02\x01\x01\x00", &["binary.json: line 1", "expected a value"]),
         ("cut.json", b"[{\"score\": 1}, {\"score\":", &["line 1, column", "ends too early"]),
-        ("nothing.json", b"{\"colour\": [1, 2]}", &["no rollouts found"]),
+        ("nothing.json", b"{\"colour\": [1, 2]}", &["no known field; found colour. Map one with --field score=NAME"]),
         ("ragged.csv", b"score,step\n1,2\n1\n", &["line 3", "expected 2 fields, got 1"]),
         ("word.csv", b"score,step\nx,2\n", &["line 2", "field \"score\"", "\"x\""]),
         ("utf8.csv", b"score,step\n\xff,2\n", &["line 2", "not UTF-8"]),
@@ -53,7 +53,8 @@ fn each_fault_names_file_line_and_field() {
             folder.run(&[command, name]).refused(3, words);
         }
         folder.run(&[command, "none.jsonl"]).refused(3, &["none.jsonl", "No such file"]);
-        folder.run(&[command, "."]).refused(3, &["folder"]);
+        fs::create_dir_all(folder.0.join("empty")).unwrap();
+        folder.run(&[command, "empty"]).refused(3, &["no .jsonl", "below this folder"]);
         folder.file("x.bin", b"\x00\x01\x02");
         folder.run(&[command, "x.bin"]).refused(3, &["unknown file format", ".safetensors"]);
         folder.run(&[command, "x.bin", "--field", "score"]).refused(2, &["FIELD=NAME"]);
@@ -83,7 +84,7 @@ fn a_header_that_lies_is_refused() {
     let cases = [
         (r#"{"values": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}"#, 8, "ends too early"),
         (r#"{"values": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 20]}}"#, 24, "its header is wrong"),
-        (r#"{"values": {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]}}"#, 8, "unknown dtype C64"),
+        (r#"{"values": {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]}}"#, 8, "unsupported dtype C64"),
         (
             r#"{"values": {"dtype": "F32", "shape": [18446744073709551615, 2], "data_offsets": [0, 8]}}"#,
             8,

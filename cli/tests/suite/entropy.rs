@@ -70,7 +70,7 @@ fn a_comparison_has_labels_statistics_and_collapse() {
     // 4 / 2 is not below half of 4
     assert_eq!((&runs[1]["collapse_step"], &runs[1]["max"], &runs[1]["first"]), (&3.into(), &4.0.into(), &4.0.into()));
     let svg = fs::read_to_string(folder.0.join("x.svg")).unwrap();
-    for word in ["Questioner", "Solver (below 50 % from step 3)", "mean", "max", "min", "Over all steps"] {
+    for word in ["Questioner", "Solver (below 50 % from step 3)", "mean", "max", "min", "over all steps"] {
         assert!(svg.contains(word), "{word}");
     }
     folder
@@ -112,7 +112,9 @@ fn a_scan_finds_every_history_below_a_folder() {
         lines[0]["runs"].as_array().unwrap().iter().filter_map(|run| run["label"].as_str()).collect();
     assert_eq!(labels, ["questioner", "solver (b/c)", "solver (d)"]);
     let empty = Folder::new("scan-empty");
-    empty.run(&["entropy", "scan", ".", "-o", "x.svg"]).refused(3, &["no entropy_history_*.json below this folder"]);
+    empty
+        .run(&["entropy", "scan", ".", "-o", "x.svg"])
+        .refused(3, &["no entropy_history_*.json or metrics_*.jsonl below this folder"]);
     assert!(empty.names().is_empty());
 }
 
@@ -120,10 +122,14 @@ fn a_scan_finds_every_history_below_a_folder() {
 fn bad_histories_are_named_and_leave_no_picture() {
     let folder = Folder::new("bad-history");
     let cases: [(&str, &[u8], &[&str]); 9] = [
-        ("empty.json", b"", &["empty.json", "empty file"]),
-        ("none.json", b"[]", &["none.json", "no record"]),
+        ("empty.json", b"", &["empty.json", "the file is empty"]),
+        ("none.json", b"[]", &["none.json", "the history is empty"]),
         ("cut.json", b"[{\"step\": 1, \"entropy\": 2},\n {\"step\"", &["cut.json, line 2, record 2", "ends too early"]),
-        ("nan.json", b"[{\"step\": 1, \"entropy\": NaN}]", &["nan.json, line 1, record 1", "NaN"]),
+        (
+            "nan.json",
+            b"[{\"step\": 1, \"entropy\": NaN}]",
+            &["nan.json, line 1, record 1", "entropy is NaN; expected a finite number"],
+        ),
         (
             "twice.json",
             b"[{\"step\": 1, \"entropy\": 1}, {\"step\": 1, \"entropy\": 1}]",
@@ -134,9 +140,13 @@ fn bad_histories_are_named_and_leave_no_picture() {
             b"[{\"step\": 2, \"entropy\": 1}, {\"step\": 1, \"entropy\": 1}]",
             &["record 2", "steps must increase"],
         ),
-        ("binary.json", b"\x00\xff\xfe\x01", &["binary.json, line 1", "not UTF-8"]),
-        ("object.json", b"{\"step\": 1}", &["object.json", "expected a JSON array"]),
-        ("text.json", b"[{\"step\": 1, \"entropy\": \"x\"}]", &["record 1", "expected a finite number, got \"x\""]),
+        ("binary.json", b"\x00\xff\xfe\x01", &["binary.json: this is a binary file, not an entropy history"]),
+        ("object.json", b"{\"step\": 1}", &["object.json", "none of policy/entropy", "--key"]),
+        (
+            "text.json",
+            b"[{\"step\": 1, \"entropy\": \"x\"}]",
+            &["record 1", "entropy is \"x\"; expected a finite number"],
+        ),
     ];
     for (name, bytes, words) in cases {
         folder.file(name, bytes);
@@ -145,7 +155,7 @@ fn bad_histories_are_named_and_leave_no_picture() {
     folder.run(&["entropy", "plot", "missing.json", "-o", "out.png"]).refused(3, &["missing.json", "No such file"]);
     folder.file("good.json", history([1.0, 2.0].into_iter()));
     folder.run(&["entropy", "compare", "good.json", "nan.json", "-o", "out.png"]).refused(3, &["nan.json"]);
-    folder.run(&["entropy", "plot", "good.json", "-o", "out.jpg"]).refused(2, &["out.jpg", ".png or .svg"]);
+    folder.run(&["entropy", "plot", "good.json", "-o", "out.jpg"]).refused(2, &["out.jpg", ".png, .svg or .pdf"]);
     folder.run(&["entropy", "plot", "good.json", "-o", "no/such/folder/out.png"]).refused(4, &["cannot be written"]);
     folder.run(&["entropy", "plot", "good.json", "--collapse", "1.5"]).refused(2, &["--collapse", "between 0 and 1"]);
     assert!(!folder.names().iter().any(|name| name.contains("out") || name.contains("png")), "{:?}", folder.names());

@@ -109,3 +109,31 @@ fn the_faults_of_files_of_others_are_those_of_the_table() {
         assert_eq!(found.json().last().unwrap()["by_rule"], expected["lint"], "{name}: {found:?}");
     }
 }
+
+#[test]
+fn there_is_no_false_calm() {
+    let folder = Folder::new("lint-calm");
+    let cases: [(&str, &str, Option<u64>); 4] = [
+        (r#"{"old_log_probs": [-1, 0.5]}"#, "log-prob-above-zero", Some(2)),
+        ("{\"score\": 1, \"values\": [1]}\n{\"values\": [1]}\n", "score-missing", None),
+        ("{\"values\": []}\n{\"values\": [1]}\n", "empty-sequence", None),
+        ("{\"values\": []}\n{\"values\": []}\n", "empty-sequence", None),
+    ];
+    for (text, rule, token) in cases {
+        let found = lint(&folder, text, &[]);
+        assert_eq!((found.code, rules(&found)), (1, vec![(rule.to_string(), token)]), "{text}: {found:?}");
+    }
+    // padding that a trainer filled
+    for padding in ["1.0, 1.0", "-100, -100", "-3.5, -3.5", "NaN, NaN", "-1.5, -7.25, -0.5"] {
+        let tail = padding.split(',').map(|_| "0").collect::<Vec<_>>().join(", ");
+        let text = format!("{{\"mask\": [1, 1, {tail}], \"old_log_probs\": [-1, -2, {padding}]}}");
+        let found = lint(&folder, &text, &[]);
+        assert_eq!((found.code, rules(&found).len()), (0, 0), "{text}: {found:?}");
+    }
+    folder.file("x.jsonl", "{\"score\": 1, \"reward_model\": \"a\", \"acc\": 1}\n");
+    let found = folder.run(&["lint", "x.jsonl"]).done().out;
+    for word in ["found: score", "ignored: reward_model, acc", "not checked: ", "nothing-kept (needs mask)"] {
+        assert!(found.contains(word), "{word}: {found}");
+    }
+    assert!(found.lines().all(|line| line.chars().count() <= 80), "{found}");
+}

@@ -182,7 +182,7 @@ fn batches_are_steps_or_as_many_tokens_as_asked() {
     assert_eq!(sizes("8"), [4, 4, 2]);
     let done = folder.run(&["metrics", "plain.jsonl", "--batch-tokens", "8"]).done();
     assert!(done.out.contains("3 batches") && done.out.contains("split into batches"), "{}", done.out);
-    assert!(done.out.contains("verl's rule") && done.out.contains("highest"), "{}", done.out);
+    assert!(done.out.contains("Merged by key") && done.out.contains("highest"), "{}", done.out);
     let all = folder.run(&["metrics", "plain.jsonl", "--batch-tokens", "8", "--json"]).done().json();
     let merged = &all[3];
     assert_eq!((all.len(), &merged["batches"], &merged["sequences"]), (4, &3.into(), &10.into()));
@@ -191,5 +191,25 @@ fn batches_are_steps_or_as_many_tokens_as_asked() {
         [("critic/score/mean", 15.5 / 3.0, "mean"), ("critic/score/max", 9.0, "max"), ("critic/score/min", 0.0, "min")]
     {
         assert_eq!((&merged["metrics"][key], &merged["merged_by"][key]), (&value.into(), &rule.into()));
+    }
+}
+
+#[test]
+fn every_profile_prints_the_analysis_and_what_a_dual_game_reads() {
+    let folder = Folder::new("analysis");
+    let of = |profile: &str| -> Map<String, Value> {
+        let line = metrics(&folder, &fixture("rollouts.jsonl"), &["--profile", profile]).remove(0);
+        let all = line["metrics"].as_object().unwrap().clone();
+        all.into_iter().filter(|(key, _)| key.starts_with("analysis/") || key.starts_with("dual_game/")).collect()
+    };
+    let wanted = of("paper");
+    let keys: Vec<&str> = wanted.keys().map(String::as_str).collect();
+    assert_eq!(keys.iter().filter(|key| key.starts_with("analysis/")).count(), 5, "{keys:?}");
+    for key in ["KL_per_token", "wH_per_token", "token_entropy_mean", "reward_std", "token_count"] {
+        assert!(keys.contains(&format!("dual_game/{key}").as_str()), "{key}: {keys:?}");
+    }
+    assert_eq!(wanted["dual_game/token_count"], 5.0);
+    for profile in ["verl-0.9.1", "trl-1.16", "openrlhf-0.11"] {
+        assert_eq!(of(profile), wanted, "{profile}");
     }
 }

@@ -14,14 +14,36 @@ use resvg::{
     },
 };
 
-use super::draw::FONTS;
-use crate::failure::{Failure, Result};
+use tokenwise_reader::Budget;
+
+use super::FONTS;
+use crate::failure::{Code, Failure, Result};
 
 const REGULAR: &[u8] = include_bytes!("../../assets/DejaVuSans.ttf");
 const BOLD: &[u8] = include_bytes!("../../assets/DejaVuSans-Bold.ttf");
 
-pub(super) fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
-    let failed = |what: String| Failure::output(Path::new("the picture"), what);
+fn failed(what: impl std::fmt::Display) -> Failure {
+    Failure::output(Path::new("the picture"), what)
+}
+
+/// The picture; its pixels are counted before there is memory for them.
+pub(super) fn png(svg: &str, scale: f32, memory: Budget) -> Result<Vec<u8>> {
+    let tree = tree(svg)?;
+    let size = tree.size().to_int_size().scale_by(scale).ok_or_else(|| failed("it would be empty"))?;
+    // four bytes per pixel, and as much again for the encoder
+    let bytes = 8 * u64::from(size.width()) * u64::from(size.height());
+    let what = format!("a picture of {} × {} pixels", size.width(), size.height());
+    memory.check(&what, bytes).map_err(|fault| Failure {
+        code: Code::Usage,
+        message: format!("{fault} (see --memory, --width and --scale)"),
+    })?;
+    let mut picture = Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("it is too large"))?;
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut picture.as_mut());
+    picture.encode_png().map_err(failed)
+}
+
+/// The drawing with its texts as outlines.
+pub(super) fn tree(svg: &str) -> Result<Tree> {
     let missing = Arc::new(Mutex::new(BTreeSet::new()));
     let mut options = Options { font_family: "DejaVu Sans".into(), ..Default::default() };
     options.font_resolver = resolver(Arc::clone(&missing));
@@ -32,12 +54,9 @@ pub(super) fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
     if !covered(svg) {
         fonts.load_system_fonts();
     }
-    let tree = Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
-    let size = tree.size().to_int_size().scale_by(scale).ok_or_else(|| failed("it would be empty".into()))?;
-    let mut picture = Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("it is too large".into()))?;
-    resvg::render(&tree, Transform::from_scale(scale, scale), &mut picture.as_mut());
+    let tree = Tree::from_str(svg, &options).map_err(failed)?;
     warn(&missing);
-    picture.encode_png().map_err(|error| failed(error.to_string()))
+    Ok(tree)
 }
 
 /// Whether the bundled font has all characters: then no other font is loaded, and the picture is the same on every
@@ -79,9 +98,9 @@ fn warn(missing: &Mutex<BTreeSet<char>>) {
     let Ok(missing) = missing.lock() else { return };
     if !missing.is_empty() {
         let signs: String = missing.iter().take(20).collect();
-        eprintln!(
-            "warning: no font on this machine has the signs {signs}: they are missing in the picture. \
+        crate::output::warn(&format!(
+            "no font on this machine has the signs {signs}: they are missing in the picture. \
              Install one (such as Noto Sans CJK), or write an .svg, whose viewer brings its own fonts."
-        );
+        ));
     }
 }
