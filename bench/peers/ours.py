@@ -38,6 +38,7 @@ class Library:
             ("tokens_new", pointer, [size, size, flag]),
             ("tokens_count", size, [pointer, flag]),
             ("tokens_buffer", pointer, [pointer, size]),
+            ("tokens_check", flag, [pointer]),
             ("tokens_run", flag, [pointer, size]),
             ("tokens_free", None, [pointer]),
             ("logits_new", pointer, [size, size, flag]),
@@ -73,6 +74,10 @@ class Tokens:
 
     def run(self, item):
         assert self.c.tokens_run(self.handle, TOKEN_ITEMS.index(item))
+
+    def check(self):
+        """Builds the batch again, which `run` leaves out."""
+        assert self.c.tokens_check(self.handle)
 
     def free(self):
         self.c.tokens_free(self.handle)

@@ -58,6 +58,17 @@ pub unsafe extern "C" fn tokens_buffer(tokens: *const Tokens, which: usize) -> *
     }
 }
 
+/// Builds the batch again, as a caller does who has only arrays; false if it is invalid.
+///
+/// # Safety
+///
+/// `tokens` comes from [`tokens_new`] and was not freed.
+#[no_mangle]
+pub unsafe extern "C" fn tokens_check(tokens: *const Tokens) -> bool {
+    // SAFETY: a live handle, by the contract above.
+    unsafe { &*tokens }.check().is_ok()
+}
+
 /// Computes the item with this number; false if the number is unknown or the call fails.
 ///
 /// # Safety

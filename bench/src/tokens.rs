@@ -138,6 +138,16 @@ impl Tokens {
         self.batch.mask().as_slice()
     }
 
+    /// Builds the batch again from its shape and mask.
+    ///
+    /// # Errors
+    ///
+    /// Never for a batch that was built before.
+    pub fn check(&self) -> Result<()> {
+        black_box(Batch::new(self.batch.layout(), self.batch.mask())?);
+        Ok(())
+    }
+
     /// Computes one item.
     ///
     /// # Errors

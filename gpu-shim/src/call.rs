@@ -10,7 +10,7 @@ use crate::{
     batch::{GpuBatch, GpuGroups},
     column::{Column, Input},
     context::Gpu,
-    coverage::{coverage, Coverage},
+    coverage::{coverage, Coverage, NO_FIT},
     divergence::KlColumns,
     error::GpuError,
     fold::Fold,
@@ -59,8 +59,8 @@ pub(crate) fn or_core(
 }
 
 impl Gpu {
-    /// Runs a formula of the catalogue. What the device cannot answer, the core does: formulas without a kernel, numbers
-    /// that are not finite, a failed device. The report says who computed and why.
+    /// Runs a formula of the catalogue. What the device cannot answer, the core does: formulas without a kernel,
+    /// numbers that are not finite, a failed device. The report says who computed and why.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Gpu {
         for column in entry.outputs {
             let expected = entry.length(column.kind, call.batch.as_ref(), call.groups.as_ref(), call.inputs);
             if call.outputs.get(column.name).is_none_or(|array| array.len() != expected) {
-                return Err(Reason::NoKernel("an output does not fit"));
+                return Err(Reason::NoKernel(NO_FIT));
             }
         }
         let mut recording = self.record();

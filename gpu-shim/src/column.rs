@@ -67,8 +67,9 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// [`GpuError::Unsupported`] if the buffer lacks the usages `STORAGE` and `COPY_SRC`, if `first` is not a multiple
-    /// of 64 words, or if the range exceeds the buffer.
+    /// [`GpuError::Unsupported`] if the buffer lacks the usages `STORAGE` and `COPY_SRC`, or if the range exceeds the
+    /// buffer. Kernels refuse a column that does not start at a multiple of the device's
+    /// `min_storage_buffer_offset_alignment`, which is at most 64 words.
     pub fn from_buffer(buffer: Buffer, first: u64, len: u64) -> Result<Self, GpuError> {
         Self::from_buffer_of(Format::Word, buffer, first, len)
     }
@@ -78,14 +79,14 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// As [`Self::from_buffer`]; the first entry must be at a multiple of 256 bytes, and the last word, of which the
-    /// last entry may be a half, within the buffer.
+    /// As [`Self::from_buffer`]; the first entry must be the first of a word, and the last word, of which the last
+    /// entry may be a half, within the buffer.
     pub fn from_buffer_of(format: Format, buffer: Buffer, first: u64, len: u64) -> Result<Self, GpuError> {
         if !buffer.usage().contains(BufferUsages::STORAGE | BufferUsages::COPY_SRC) {
             return Err(GpuError::Unsupported("a column needs a buffer with usages STORAGE and COPY_SRC"));
         }
-        if !first.is_multiple_of(ALIGNED_BYTES / format.bytes()) {
-            return Err(GpuError::Unsupported("a column starts at a multiple of 256 bytes of its buffer"));
+        if !first.is_multiple_of(WORD / format.bytes()) {
+            return Err(GpuError::Unsupported("a column starts with a word of its buffer"));
         }
         let end = || first.checked_mul(format.bytes())?.checked_add(format.words(len).checked_mul(WORD)?);
         if end().is_none_or(|end| end > buffer.size()) {

@@ -8,8 +8,9 @@ use wgpu::{
 use crate::{
     error::GpuError,
     health::Health,
-    kernel::{Cache, STORAGE_BUFFERS, THREADS, WORKGROUP_BYTES},
+    kernel::{Cache, MOST_THREADS, STORAGE_BUFFERS, WORKGROUP_BYTES},
     pool::{Pool, WORD},
+    recording::Stamps,
 };
 
 pub use wgpu::{Backends, Limits, PowerPreference};
@@ -55,8 +56,8 @@ pub struct Gpu {
     pub(crate) health: Health,
     pub(crate) cache: Cache,
     pub(crate) pool: Pool,
-    /// Whether the device has timestamps.
-    pub(crate) timestamps: bool,
+    /// Where the device has timestamps.
+    pub(crate) stamps: Option<Stamps>,
     info: AdapterInfo,
     limits: Limits,
     max_buffer_bytes: u64,
@@ -140,8 +141,9 @@ impl Gpu {
             // shaders count in u32
             .min(u32::MAX.into());
         let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
+        let stamps = if timestamps { Some(health.shielded(|| Stamps::new(&device))?) } else { None };
         let (cache, pool) = (Cache::default(), Pool::new(options.max_memory_bytes));
-        Ok(Self { device, queue, health, cache, pool, timestamps, info, limits, max_buffer_bytes })
+        Ok(Self { device, queue, health, cache, pool, stamps, info, limits, max_buffer_bytes })
     }
 
     /// The adapter's name, kind and driver.
@@ -259,8 +261,8 @@ async fn caught<T>(
 
 fn check_limits(name: &str, limits: &Limits) -> Result<(), GpuError> {
     let needs = [
-        ("threads per workgroup", THREADS, limits.max_compute_invocations_per_workgroup),
-        ("threads along x", THREADS, limits.max_compute_workgroup_size_x),
+        ("threads per workgroup", MOST_THREADS, limits.max_compute_invocations_per_workgroup),
+        ("threads along x", MOST_THREADS, limits.max_compute_workgroup_size_x),
         ("storage buffers", STORAGE_BUFFERS, limits.max_storage_buffers_per_shader_stage),
         ("workgroup memory, in bytes", WORKGROUP_BYTES, limits.max_compute_workgroup_storage_size),
     ];

@@ -1,5 +1,7 @@
 //! Which formulas of the catalogue have a kernel, and why the others have none.
 
+use std::fmt;
+
 use crate::{
     call::{self, Runner},
     kl_weighted, loss,
@@ -11,25 +13,65 @@ pub(crate) enum Coverage {
     /// It has a kernel.
     Kernel(Runner),
     /// The core computes it; the reason.
-    Core(&'static str),
+    Core(NoKernel),
 }
+
+/// Why a formula has no kernel.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoKernel {
+    /// A short stable name, for programs.
+    pub code: &'static str,
+    /// The reason in words.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for NoKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason)
+    }
+}
+
 use Coverage::{Core, Kernel};
 
-const ORDER: &str = "needs all tokens sorted, which no thread knows alone";
-const SEQUENCES: &str = "one number per sequence: too little work for a device";
-const DRAWS: &str = "each draw depends on the one before";
-const COPY: &str = "copies rows and computes nothing";
-const LOOKUP: &str = "looks up n-grams or prefixes in a table that grows as it goes";
-const REJECTS: &str =
-    "rejects tokens, and the weights of the others depend on how many are left, which only the host counts";
-const WINDOW: &str = "sums a window of n kept tokens for each token, which no recursion of fixed size gives";
-const CANCELS: &str = "one number per sequence, from the difference of nearly equal sums of squares, which f32 loses";
-const INTEGERS: &str = "compares integers in one pass: sending them costs more";
-const TWO_ROWS: &str = "compares two distributions of a row; the kernels over rows read one";
-const TOP_K: &str = "picks k entries of each row; the kernels over rows give the log-probability of one";
-const POSITIONS: &str = "compares the tokens of a group at equal positions, whatever the lengths of its sequences";
-const REPORT: &str = "a report of many formulas, with quantiles; the sums among them have kernels of their own";
-const NOT_LISTED: &str = "not a formula of the catalogue";
+const ORDER: NoKernel = NoKernel { code: "sorts", reason: "needs all tokens sorted, which no thread knows alone" };
+const SEQUENCES: NoKernel =
+    NoKernel { code: "per_sequence", reason: "one number per sequence: too little work for a device" };
+const DRAWS: NoKernel = NoKernel { code: "draws", reason: "each draw depends on the one before" };
+const COPY: NoKernel = NoKernel { code: "copies", reason: "copies rows and computes nothing" };
+const LOOKUP: NoKernel =
+    NoKernel { code: "looks_up", reason: "looks up n-grams or prefixes in a table that grows as it goes" };
+const REJECTS: NoKernel = NoKernel {
+    code: "rejects",
+    reason: "rejects tokens, and the weights of the others depend on how many are left, which only the host counts",
+};
+const WINDOW: NoKernel = NoKernel {
+    code: "window",
+    reason: "sums a window of n kept tokens for each token, which no recursion of fixed size gives",
+};
+const CANCELS: NoKernel = NoKernel {
+    code: "cancels",
+    reason: "one number per sequence, from the difference of nearly equal sums of squares, which f32 loses",
+};
+const INTEGERS: NoKernel =
+    NoKernel { code: "integers", reason: "compares integers in one pass: sending them costs more" };
+const TWO_ROWS: NoKernel =
+    NoKernel { code: "two_rows", reason: "compares two distributions of a row; the kernels over rows read one" };
+const TOP_K: NoKernel = NoKernel {
+    code: "top_k",
+    reason: "picks k entries of each row; the kernels over rows give the log-probability of one",
+};
+const POSITIONS: NoKernel = NoKernel {
+    code: "positions",
+    reason: "compares the tokens of a group at equal positions, whatever the lengths of its sequences",
+};
+const REPORT: NoKernel = NoKernel {
+    code: "report",
+    reason: "a report of many formulas, with quantiles; the sums among them have kernels of their own",
+};
+/// A slice that is too short or too long: the core refuses the call.
+pub(crate) const NO_FIT: NoKernel = NoKernel { code: "does_not_fit", reason: "an output does not fit" };
+const NOT_LISTED: NoKernel = NoKernel { code: "not_listed", reason: "not a formula of the catalogue" };
 
 /// Every formula of the catalogue, in its order.
 const TABLE: &[(&str, Coverage)] = &[
@@ -170,7 +212,7 @@ pub(crate) fn coverage(name: &str) -> Coverage {
 }
 
 /// Every formula of the catalogue with `None` if it has a kernel, otherwise with the reason for none.
-pub fn table() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+pub fn table() -> impl Iterator<Item = (&'static str, Option<NoKernel>)> {
     TABLE.iter().map(|&(name, coverage)| match coverage {
         Kernel(_) => (name, None),
         Core(reason) => (name, Some(reason)),

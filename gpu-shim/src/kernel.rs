@@ -16,12 +16,16 @@ use wgpu::{
 
 use crate::error::GpuError;
 
-/// Threads per workgroup: the minimum that WebGPU guarantees.
-pub(crate) const THREADS: u32 = 256;
+/// Threads of a workgroup in kernels over slots. Must match `shaders/prelude/slots.wgsl`.
+pub(crate) const THREADS: u32 = 64;
+/// Slots of a workgroup: 16 per thread.
+pub(crate) const BLOCK: u64 = 16 * THREADS as u64;
+/// Threads of the largest workgroup: what WebGPU guarantees.
+pub(crate) const MOST_THREADS: u32 = 256;
 /// Storage buffers that every WebGPU device has. A kernel that binds more checks the device's limit by itself.
 pub(crate) const STORAGE_BUFFERS: u32 = 8;
 /// Workgroup memory of the kernel that uses the most: a scanned map is five words.
-pub(crate) const WORKGROUP_BYTES: u32 = THREADS * 20;
+pub(crate) const WORKGROUP_BYTES: u32 = MOST_THREADS * 20;
 
 /// How a kernel accesses a storage buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

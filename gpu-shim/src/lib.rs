@@ -1,16 +1,16 @@
-//! The formulas of [`tokenwise`] as compute shaders: the core's own batch, config and output types, in `f32`. Logits may
-//! also be [`half::f16`] or [`half::bf16`].
+//! The formulas of [`tokenwise`] as compute shaders: the core's own batch, config and output types, in `f32`. Logits
+//! may also be [`half::f16`] or [`half::bf16`].
 //!
 //! There are three ways in:
 //!
-//! * [`Recording`] chains kernels on the device. Its methods take [`Input`]s, host slices or [`Column`]s that are on the
-//!   device already, and give columns; one [`Recording::submit`] runs all of them and reads back only what was asked
-//!   for. Columns may also be ranges of a trainer's own buffers ([`Column::from_buffer`]), which results can be copied
+//! * [`Recording`] chains kernels on the device. Its methods take [`Input`]s, host slices or [`Column`]s that are on
+//!   the device already, and give columns; one [`Recording::submit`] runs all of them and reads back only what was
+//!   asked for. Columns may also be ranges of a trainer's own buffers ([`Column::from_buffer`]), which results can be copied
 //!   to ([`Recording::copy_to`]).
 //! * [`Gpu::call`] runs any formula of the catalogue by its name; what the device cannot answer, the core does.
 //!   [`coverage`] lists which formulas have a kernel.
-//! * [`Engine`] has the core's own calls and chooses: calls that are too small, or that the device cannot run, go to the
-//!   core. Every answer comes with a [`Report`]. [`Engine::calibrate`] measures what is too small on the machine.
+//! * [`Engine`] has the core's own calls and chooses: calls that are too small, or that the device cannot run, go to
+//!   the core. Every answer comes with a [`Report`]. [`Engine::calibrate`] measures what is too small on the machine.
 //!
 //! ```no_run
 //! use tokenwise::{advantage::*, loss::PpoConfig, Batch, Layout, Mask};
@@ -55,23 +55,23 @@
 //!   a recording marks the tokens as NaN and says so in its [`Report`].
 //! * **The same on every run** of one device: sums are pairs of `f32`, added in a fixed order.
 //!
-//! Natively the device is Vulkan, Metal or DirectX 12; on `wasm32-unknown-unknown` it is WebGPU. Shaders use workgroups of 256
-//! threads and no optional feature, so one set serves both.
+//! Natively the device is Vulkan, Metal or DirectX 12; on `wasm32-unknown-unknown` it is WebGPU. Shaders use workgroups
+//! of 256 threads and no optional feature, so one set serves both.
 //!
 //! # Adding a kernel
 //!
 //! A formula of one token is a WGSL function `fn formula(token: Inputs) -> Outputs` in `shaders/<stage>/` and a
-//! `TokenKernel` in `src/<stage>.rs` that names its inputs, outputs, summed terms and settings (`src/token.rs`). A policy
-//! loss defines `policy_loss` instead and is a row of the table in `src/loss/policy.rs`. A recursion over a sequence is a
-//! `ScanKernel` (`src/scan.rs`). Sums, maxima and minima per sequence or group are `Recording::fold` (`src/fold.rs`); a
-//! formula over the scores of groups is a `TokenKernel` over `GpuGroups`, one over the sequences of a batch over `Rows`.
-//! Masks are columns of 1 and 0, which become flags in calls by name. Around it:
+//! `TokenKernel` in `src/<stage>.rs` that names its inputs, outputs, summed terms and settings (`src/token.rs`). A
+//! policy loss defines `policy_loss` instead and is a row of the table in `src/loss/policy.rs`. A recursion over a
+//! sequence is a `ScanKernel` (`src/scan.rs`). Sums, maxima and minima per sequence or group are `Recording::fold`
+//! (`src/fold.rs`); a formula over the scores of groups is a `TokenKernel` over `GpuGroups`, one over the sequences of
+//! a batch over `Rows`. Masks are columns of 1 and 0, which become flags in calls by name. Around it:
 //!
 //! 1. a method of [`Recording`], which checks lengths and config as the core does, then sends inputs, then runs kernels
 //!    (the core checks a config best itself, on the two tokens of `metric::two_tokens`);
 //! 2. a runner in `src/call/<stage>.rs` or `src/call.rs`, and the row of the formula in `src/coverage.rs`;
-//! 3. its tolerance in [`tolerance::of`], and configs in `tests/suite/call.rs` or `configs.rs`: every covered formula is
-//!    held to the core in `f64`, to its special values and its errors (`call.rs`), to the calls of the golden cases
+//! 3. its tolerance in [`tolerance::of`], and configs in `tests/suite/call.rs` or `configs.rs`: every covered formula
+//!    is held to the core in `f64`, to its special values and its errors (`call.rs`), to the calls of the golden cases
 //!    (`golden.rs`), and where nothing is kept or buffers are small (`edges.rs`).
 #![forbid(unsafe_code)]
 #![cfg_attr(

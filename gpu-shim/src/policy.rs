@@ -6,7 +6,7 @@ use crate::{
     batch::{GpuBatch, Segmented},
     column::{Column, Format, Input},
     error::GpuError,
-    kernel::{Access, Kernel, THREADS},
+    kernel::{Access, Kernel, MOST_THREADS},
     pool::WORD,
     recording::Recording,
 };
@@ -76,7 +76,7 @@ impl Recording<'_> {
         config: &PolicyConfig,
     ) -> Result<LogProbColumns, GpuError> {
         let host = batch.host();
-        check_vocab(host, "logits", input.logits.len() as usize, input.vocab, config.temperature)?;
+        check_vocab::<f32>(host, "logits", input.logits.len() as usize, input.vocab, config.temperature)?;
         match input.tokens {
             Input::Words(tokens) => check_tokens(host, tokens, input.vocab)?,
             _ => input.tokens.check_len("tokens", host.tokens())?,
@@ -139,7 +139,7 @@ impl Recording<'_> {
                 &out.rows,
             ];
             let all = Piece::whole(tokens, vocab);
-            self.dispatch(&pipelines, 2, &out.params(&all, 0, per_row), &bound, tokens.div_ceil(THREADS.into()))?;
+            self.dispatch(&pipelines, 2, &out.params(&all, 0, per_row), &bound, tokens.div_ceil(MOST_THREADS.into()))?;
         }
         Ok(out)
     }

@@ -10,9 +10,9 @@ use std::{
 use bytemuck::cast_slice;
 use half::{bf16, f16, slice::HalfFloatSliceExt};
 use wgpu::{
-    BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferSize, BufferUsages,
-    CommandEncoderDescriptor, ComputePassDescriptor, ComputePassTimestampWrites, MapMode, QuerySet, QuerySetDescriptor,
-    QueryType,
+    BindGroupDescriptor, BindGroupEntry, BindingResource, Buffer, BufferBinding, BufferDescriptor, BufferSize,
+    BufferUsages, CommandEncoderDescriptor, ComputePassDescriptor, ComputePassTimestampWrites, Device, MapMode,
+    QuerySet, QuerySetDescriptor, QueryType,
 };
 
 use crate::{
@@ -234,6 +234,10 @@ impl Recording<'_> {
         }
         debug_assert_eq!(bound.len(), pipelines.bindings, "bindings of {}", pipelines.label);
         debug_assert!(params.len() as u64 * WORD <= PARAMS, "parameters of {}", pipelines.label);
+        let aligned = u64::from(self.gpu.limits().min_storage_buffer_offset_alignment);
+        if !bound.iter().all(|column| column.buffer().1.is_multiple_of(aligned)) {
+            return Err(GpuError::Unsupported("a column starts at a multiple of the device's offset alignment"));
+        }
         let limit = self.gpu.limits().max_storage_buffer_binding_size;
         if let Some(column) = bound.iter().find(|column| column.bytes() > limit) {
             return Err(GpuError::Limit { what: "one binding, in bytes", needed: column.bytes(), limit });
@@ -258,7 +262,7 @@ impl Recording<'_> {
     /// [`GpuError::OutOfMemory`], [`GpuError::Lost`], [`GpuError::Device`].
     pub async fn submit(mut self) -> Result<Done, GpuError> {
         let gpu = self.gpu;
-        let stamps = gpu.timestamps && !self.steps.is_empty();
+        let stamps = gpu.stamps.is_some() && !self.steps.is_empty();
         let words = self.downloads.iter().fold(0, |words, column| words + column.words());
         // timestamps behind the words, at a multiple of 8 bytes
         let stamp_offset = (words * WORD).next_multiple_of(8);
@@ -310,15 +314,15 @@ impl Recording<'_> {
             encoder.clear_buffer(buffer, offset, Some(column.bytes()));
         }
         let params = gpu.take(Use::Uniform, params_bytes)?;
-        let queries = stamp_offset.map(|_| gpu.queries());
+        let stamps = gpu.stamps.as_ref().zip(stamp_offset);
         if !self.steps.is_empty() {
             let mut words = vec![0_u32; (params_bytes / WORD) as usize];
             for (place, step) in words.chunks_exact_mut((PARAMS / WORD) as usize).zip(&self.steps) {
                 place[..step.params.len()].copy_from_slice(&step.params);
             }
             gpu.queue.write_buffer(params.buffer(), 0, cast_slice(&words));
-            let timestamp_writes = queries.as_ref().map(|query_set| ComputePassTimestampWrites {
-                query_set,
+            let timestamp_writes = stamps.map(|(stamps, _)| ComputePassTimestampWrites {
+                query_set: &stamps.queries,
                 beginning_of_pass_write_index: Some(0),
                 end_of_pass_write_index: Some(1),
             });
@@ -354,10 +358,9 @@ impl Recording<'_> {
             }
             at += column.bytes();
         }
-        if let (Some(queries), Some(offset)) = (&queries, stamp_offset) {
-            let resolved = gpu.resolved_stamps();
-            encoder.resolve_query_set(queries, 0..2, &resolved, 0);
-            encoder.copy_buffer_to_buffer(&resolved, 0, staging.buffer(), offset, 16);
+        if let Some((stamps, offset)) = stamps {
+            encoder.resolve_query_set(&stamps.queries, 0..2, &stamps.resolved, 0);
+            encoder.copy_buffer_to_buffer(&stamps.resolved, 0, staging.buffer(), offset, 16);
         }
         gpu.queue.submit([encoder.finish()]);
         Ok(())
@@ -384,20 +387,29 @@ fn device_time(words: &[u32], nanoseconds_per_tick: f32) -> Duration {
     Duration::from_nanos(nanoseconds as u64)
 }
 
+/// Two timestamps. One set serves all submissions of a device: the queue runs them in order, and each copies its own.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    queries: QuerySet,
+    resolved: Buffer,
+}
+
+impl Stamps {
+    pub(crate) fn new(device: &Device) -> Self {
+        let label = Some("tokenwise timestamps");
+        Self {
+            queries: device.create_query_set(&QuerySetDescriptor { label, ty: QueryType::Timestamp, count: 2 }),
+            resolved: device.create_buffer(&BufferDescriptor {
+                label,
+                size: 16,
+                usage: BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC,
+                mapped_at_creation: false,
+            }),
+        }
+    }
+}
+
 impl Gpu {
-    fn queries(&self) -> QuerySet {
-        self.device.create_query_set(&QuerySetDescriptor { label: None, ty: QueryType::Timestamp, count: 2 })
-    }
-
-    fn resolved_stamps(&self) -> wgpu::Buffer {
-        self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("tokenwise timestamps"),
-            size: 16,
-            usage: BufferUsages::QUERY_RESOLVE | BufferUsages::COPY_SRC,
-            mapped_at_creation: false,
-        })
-    }
-
     /// The first bytes of a staging buffer, after all submitted work is done. On native targets this blocks the thread.
     async fn read(&self, staging: &mut Pooled, bytes: u64) -> Result<Vec<u8>, GpuError> {
         let arrival = Arc::new(Mutex::new((None, None::<Waker>)));

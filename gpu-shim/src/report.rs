@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use crate::error::GpuError;
+use crate::{coverage::NoKernel, error::GpuError};
 
 /// Where a call ran.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,10 +28,23 @@ pub enum Reason {
     },
     /// The device failed: lost, out of memory, or a limit exceeded.
     Failed(GpuError),
-    /// The formula has no kernel; the reason in [`coverage`](crate::coverage).
-    NoKernel(&'static str),
+    /// The formula has no kernel; see [`coverage`](crate::coverage).
+    NoKernel(NoKernel),
     /// A kept number is not finite, or a result exceeds the range of `f32` arithmetic: drivers disagree there.
     Special,
+}
+
+impl Reason {
+    /// A short stable name, for programs: `too_small`, `not_finite`, that of the error
+    /// ([`GpuError::code`]), or why there is no kernel ([`NoKernel::code`]).
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NoGpu(error) | Self::Failed(error) => error.code(),
+            Self::Small { .. } => "too_small",
+            Self::NoKernel(why) => why.code,
+            Self::Special => "not_finite",
+        }
+    }
 }
 
 impl fmt::Display for Reason {

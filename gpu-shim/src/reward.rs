@@ -111,7 +111,7 @@ impl Recording<'_> {
     ) -> Result<Column, GpuError> {
         input.scores.check_len("scores", batch.tokens())?;
         input.kl.check_len("kl", batch.tokens())?;
-        check_shape_config(config)?;
+        check_shape_config::<f32>(config)?;
         let [scores, kl] = self.columns([&input.scores, &input.kl])?;
         let ([rewards], _) = self.tokens(&SHAPE_REWARDS, batch, &[Some(&scores), Some(&kl)], &[bits(config.beta)])?;
         Ok(rewards)

@@ -10,13 +10,10 @@ use crate::{
     batch::Segmented,
     column::Column,
     error::GpuError,
-    kernel::{Access, Kernel, THREADS},
+    kernel::{Access, Kernel, BLOCK},
     pool::WORD,
     recording::{Record, Recording, RECORD_FLAGS},
 };
-
-/// Slots per workgroup: eight per thread.
-const BLOCK: u64 = 8 * THREADS as u64;
 
 /// What the entries of an input belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +132,8 @@ impl TokenKernel {
         let mut bindings = vec![Access::Read, Access::Write];
         bindings.extend(bound().map(|_| Access::Read));
         bindings.extend(self.outputs.iter().map(|_| Access::Write));
-        Kernel { label: label.into(), wgsl: self.wgsl(given), bindings, passes: &["tokens", "finish"] }
+        let passes: &[_] = if self.terms.is_empty() { &["tokens"] } else { &["tokens", "finish"] };
+        Kernel { label: label.into(), wgsl: self.wgsl(given), bindings, passes }
     }
 
     fn wgsl(&self, given: &[Option<&Column>]) -> String {
@@ -187,7 +185,7 @@ impl TokenKernel {
         writeln!(wgsl, "const TERMS: u32 = {}u;", self.terms.len())?;
         writeln!(wgsl, "{}", self.formula)?;
         wgsl.push_str(
-            "@compute @workgroup_size(256)
+            "@compute @workgroup_size(THREADS)
 fn tokens(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -255,10 +253,7 @@ fn tokens(
             writeln!(wgsl, "            term_bits |= flags_{name} << {}u;", 3 * index)?;
             writeln!(wgsl, "            if (flags_{name} != 0u) {{ flags |= FLAG_RANGE; }}")?;
             writeln!(wgsl, "            if (flags_{name} == 0u{skip}) {{")?;
-            writeln!(
-                wgsl,
-                "                sum_{index} = pair_add(sum_{index}, Pair(results.{name}, 0.0));\n            }}"
-            )?;
+            writeln!(wgsl, "                sum_{index} = pair_plus(sum_{index}, results.{name});\n            }}")?;
         }
         wgsl.push_str("        } else {\n");
         for name in self.outputs {
@@ -269,42 +264,18 @@ fn tokens(
     }
     if (flags != 0u) { atomicOr(&record[0], flags); }
     if (term_bits != 0u) { atomicOr(&record[1], term_bits); }
-    let place = RECORD_FLAGS + 2u * TERMS * (1u + params.first_block + block);
 ",
         );
-        for term in 0..self.terms.len() {
-            writeln!(wgsl, "    let total_{term} = workgroup_total(thread, sum_{term}, THREADS);")?;
-            writeln!(wgsl, "    if (thread == 0u) {{ store_pair(place + {}u, total_{term}); }}", 2 * term)?;
+        if !self.terms.is_empty() {
+            for term in 0..self.terms.len() {
+                writeln!(wgsl, "    shared_pairs[{term}u * THREADS + thread] = sum_{term};")?;
+            }
+            wgsl.push_str("    store_totals(thread, params.first_block + block + 1u);\n");
         }
-        wgsl.push_str(
-            "}
-
-fn store_pair(place: u32, pair: Pair) {
-    atomicStore(&record[place], bitcast<u32>(pair.hi));
-    atomicStore(&record[place + 1u], bitcast<u32>(pair.lo));
-}
-
-// One workgroup: adds up the sums of all blocks.
-@compute @workgroup_size(256)
-fn finish(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
-    if (group.x > 0u) { return; }
-    for (var term = 0u; term < TERMS; term++) {
-        var sum = Pair(0.0, 0.0);
-        for (var block = thread; block < params.all_blocks; block += THREADS) {
-            let place = RECORD_FLAGS + 2u * (TERMS * (1u + block) + term);
-            let hi = bitcast<f32>(atomicLoad(&record[place]));
-            let lo = bitcast<f32>(atomicLoad(&record[place + 1u]));
-            sum = pair_add(sum, Pair(hi, lo));
+        wgsl.push_str("}\n");
+        if !self.terms.is_empty() {
+            wgsl.push_str(include_str!("../shaders/prelude/totals.wgsl"));
         }
-        let total = workgroup_total(thread, sum, params.all_blocks);
-        if (thread == 0u) {
-            store_pair(RECORD_FLAGS + 2u * term, total);
-            if (is_special_bits(bitcast<u32>(total.hi))) { atomicOr(&record[0], FLAG_RANGE); }
-        }
-    }
-}
-",
-        );
         Ok(())
     }
 }

@@ -89,7 +89,7 @@ pub fn of(formula: &str) -> Tolerance {
 /// Every formula with a kernel, in the order of the catalogue, and how far its results may be from those of the core in
 /// `f64`.
 pub fn table() -> impl Iterator<Item = (&'static str, Tolerance)> {
-    coverage::table().filter(|(_, reason)| reason.is_none()).map(|(formula, _)| (formula, of(formula)))
+    coverage::table().filter(|(_, why)| why.is_none()).map(|(formula, _)| (formula, of(formula)))
 }
 
 #[cfg(test)]

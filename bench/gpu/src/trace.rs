@@ -39,11 +39,11 @@ fn count(text: &str, from: usize, to: usize) -> Moved {
     let (mut seen, mut moved) = (Seen::default(), Moved::default());
     let mut action = String::new();
     let mut at = 0;
-    // an action starts and ends at the beginning of a line
+    // an action starts and ends at the beginning of a line; `]),` ends a submission
     for line in text.split_inclusive('\n') {
         at += line.len();
         action.push_str(line);
-        if line.starts_with([' ', '[', ']']) || !line.trim_end().ends_with("),") && !line.starts_with(['}', ')']) {
+        if line.starts_with([' ', '[']) || !line.trim_end().ends_with("),") && !line.starts_with(['}', ')']) {
             continue;
         }
         seen.add(&action, (at > from && at <= to).then_some(&mut moved));
@@ -114,4 +114,24 @@ fn ids(text: &str) -> impl Iterator<Item = String> + '_ {
 fn number_after(text: &str, key: &str) -> Option<u64> {
     let digits: String = text.split_once(key)?.1.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing follows the submission: a window that ends with it holds its dispatches.
+    #[test]
+    fn a_submission_ends_with_itself() {
+        let before = "[\nCreateBuffer(PointerId(1), (\n    size: 64,\n)),\nCreateBindGroup(PointerId(2), (\n    \
+                      resource: Buffer((\n        buffer: PointerId(1),\n        offset: 0,\n        size: Some(48),\n    \
+                      )),\n)),\n";
+        let submit = "Submit(5, [\n    SetBindGroup(\n        index: 0,\n        num_dynamic_offsets: 0,\n        \
+                      bind_group: Some(PointerId(2)),\n    ),\n    DispatchWorkgroups((1, 1, 1)),\n    \
+                      Other,\n    Other,\n    Other,\n]),\n";
+        let text = format!("{before}{submit}");
+        let found = count(&text, before.len(), text.len());
+        assert_eq!(found, Moved { dispatches: 1, bytes: 48 });
+        assert_eq!(count(&text, 0, before.len()), Moved::default());
+    }
 }

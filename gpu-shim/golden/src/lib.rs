@@ -1,9 +1,11 @@
-//! Every call that the golden cases make of a covered formula, on a device and against the core in `f64`.
+//! Every call that the golden cases make of a covered formula, and calls with random numbers, on a device and against
+//! the core in `f64`.
 #![forbid(unsafe_code)]
 
 #[cfg(target_arch = "wasm32")]
 mod browser;
 mod columns;
+pub mod random;
 
 use tokenwise::{Batch, Groups, Layout, Mask};
 use tokenwise_catalogue::{find, Array, Call, Columns, Entry, Number, Refusal, Value};
@@ -97,7 +99,7 @@ pub async fn check(gpu: &Gpu, call: &RecordedCall) -> Result<Answered, String> {
     let name = call.name;
     let case = || format!("{name} {:?} {:?}", call.config, call.inputs);
     let entry = find(name).ok_or_else(|| format!("{name}: not a formula of the catalogue"))?;
-    let covered = coverage::table().any(|(known, reason)| known == name && reason.is_none());
+    let covered = coverage::table().any(|(known, why)| known == name && why.is_none());
     let inputs = narrow(&call.inputs)?;
     if !covered {
         return Ok(Answered::LeftOut);

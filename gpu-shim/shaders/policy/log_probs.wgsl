@@ -15,11 +15,11 @@
 const FLAG_SEEN: u32 = 1u;
 const FLAG_BAD: u32 = 2u;
 
-var<workgroup> shared_flags: array<u32, THREADS>;
-var<workgroup> shared_max: array<f32, THREADS>;
-var<workgroup> shared_sum: array<f32, THREADS>;
-var<workgroup> shared_weighted: array<f32, THREADS>;
-var<workgroup> shared_squares: array<f32, THREADS>;
+var<workgroup> shared_flags: array<u32, ROW_THREADS>;
+var<workgroup> shared_max: array<f32, ROW_THREADS>;
+var<workgroup> shared_sum: array<f32, ROW_THREADS>;
+var<workgroup> shared_weighted: array<f32, ROW_THREADS>;
+var<workgroup> shared_squares: array<f32, ROW_THREADS>;
 
 // m, S, W, Q of a row or of a piece of it, and the flags of its entries.
 struct Statistics {
@@ -31,7 +31,7 @@ struct Statistics {
 }
 
 // Whole rows.
-@compute @workgroup_size(256)
+@compute @workgroup_size(ROW_THREADS)
 fn log_probs_and_entropy(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -54,7 +54,7 @@ fn log_probs_and_entropy(
 }
 
 // A piece of one row; one workgroup. Its statistics go to `rows`, two entries per piece.
-@compute @workgroup_size(256)
+@compute @workgroup_size(ROW_THREADS)
 fn piece(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     if (group.x > 0u) { return; }
     let slot = params.first;
@@ -84,13 +84,13 @@ fn piece_of(index: u32) -> Statistics {
 }
 
 // Rows from the statistics of their pieces, which are bound in place of the logits; one thread per row.
-@compute @workgroup_size(256)
+@compute @workgroup_size(ROW_THREADS)
 fn merge(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let slot = flat_group(group, groups) * THREADS + thread;
+    let slot = flat_group(group, groups) * ROW_THREADS + thread;
     if (slot >= params.rows) { return; }
     var all = Statistics(0.0, 0.0, 0.0, 0.0, 0u);
     var token_bits = 0u;
@@ -122,12 +122,12 @@ fn statistics(thread: u32, start: u32, end: u32) -> Statistics {
     var sum = 0.0;
     var weighted = 0.0;
     var squares = 0.0;
-    for (var base = 0u; base < end; base += THREADS * ITEMS) {
-        var z: array<f32, ITEMS>;
+    for (var base = 0u; base < end; base += ROW_THREADS * ROW_ITEMS) {
+        var z: array<f32, ROW_ITEMS>;
         var present = 0u;
         var largest = 0.0;
-        for (var item = 0u; item < ITEMS; item++) {
-            let entry = base + item * THREADS + thread;
+        for (var item = 0u; item < ROW_ITEMS; item++) {
+            let entry = base + item * ROW_THREADS + thread;
             if (entry < end) {
                 let bits = load_logit(start + entry);
                 let kind = entry_kind(bits);
@@ -155,7 +155,7 @@ fn statistics(thread: u32, start: u32, end: u32) -> Statistics {
             var block_sum = 0.0;
             var block_weighted = 0.0;
             var block_squares = 0.0;
-            for (var item = 0u; item < ITEMS; item++) {
+            for (var item = 0u; item < ROW_ITEMS; item++) {
                 if ((present & (1u << item)) != 0u) {
                     let term = rescale(z[item], row_max);
                     block_sum += term;
@@ -172,7 +172,7 @@ fn statistics(thread: u32, start: u32, end: u32) -> Statistics {
     shared_flags[thread] = flags;
     shared_max[thread] = row_max;
     workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
+    for (var half = ROW_THREADS / 2u; half > 0u; half /= 2u) {
         if (thread < half) {
             let other = thread + half;
             let both = shared_flags[thread] & shared_flags[other] & FLAG_SEEN;
@@ -193,7 +193,7 @@ fn statistics(thread: u32, start: u32, end: u32) -> Statistics {
     shared_weighted[thread] = factor * (weighted + fall(row_max, top) * sum);
     shared_squares[thread] = factor * factor * squares;
     workgroupBarrier();
-    for (var half = THREADS / 2u; half > 0u; half /= 2u) {
+    for (var half = ROW_THREADS / 2u; half > 0u; half /= 2u) {
         if (thread < half) {
             shared_sum[thread] += shared_sum[thread + half];
             shared_weighted[thread] += shared_weighted[thread + half];

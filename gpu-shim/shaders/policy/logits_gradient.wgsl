@@ -10,7 +10,7 @@
 @group(0) @binding(7) var<storage, read_write> grad_logits: array<u32>;
 //GRAD_ENTROPY
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(ROW_THREADS)
 fn logits_gradient(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -21,7 +21,7 @@ fn logits_gradient(
     let slot = params.first + at;
     let start = params.shift + at * params.vocab;
     if ((slots[slot] & 3u) < SLOT_KEPT) {
-        for (var entry = thread; entry < params.entries; entry += THREADS) {
+        for (var entry = thread; entry < params.entries; entry += ROW_THREADS) {
             grad_logits[start + entry] = 0u;
         }
         return;
@@ -36,7 +36,7 @@ fn logits_gradient(
     let nan = row.valid == 0u || is_nan_bits(g_bits) || is_nan_bits(h_bits);
     let g = finite(g_bits) * params.scale;
     let h = finite(h_bits) * params.scale;
-    for (var entry = thread; entry < params.entries; entry += THREADS) {
+    for (var entry = thread; entry < params.entries; entry += ROW_THREADS) {
         let bits = load_logit(start + entry);
         var gradient = 0.0;
         if (entry_kind(bits) == ENTRY_NUMBER) {

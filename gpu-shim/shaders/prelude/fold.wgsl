@@ -99,7 +99,7 @@ fn finished(folded: Folded) -> u32 {
     return bits;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(THREADS)
 fn fold(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,

@@ -7,11 +7,17 @@
 //   zero step A' = decay·A + γ·V               V' = 0      a dropped slot between kept ones, if such slots cost a step
 //   nothing   A' = A                           V' = V      any other dropped slot
 //
-// Such maps compose to maps of the same form, so they can be scanned: `fold` composes each block of slots to one map,
-// `carry` composes the maps of the blocks, `apply` walks every block again from the state that reaches it.
+// Such maps compose to maps of the same form, so they can be scanned: `fold` composes the slots of each thread and of
+// each block to one map, `carry` composes the maps of the blocks, `apply` walks the slots of every thread again from the
+// state that reaches it.
+//
+// A thread owns ITEMS neighbouring slots, which it walks alone, and threads meet at two barriers in `fold` only. A
+// thread uses the whole of every cache line that it touches; loads that neighbouring threads share would need a detour
+// through workgroup memory.
 //
 // Blocks are counted from the end. A batch beyond the size of a binding comes in pieces of whole blocks: `fold` and
-// `apply` run once per piece, `carry` over the blocks of all pieces.
+// `apply` run once per piece, `carry` over the blocks of all pieces. There is room for the maps of the threads of one
+// piece, so if there are several, `fold` runs `again` before `apply`.
 //
 // A formula defines `scan_step(slot)`, `scan_start(sequence)`, `scan_write(slot, A, value, bad, next)`, where `next` is
 // the state that reaches the slot, and `scan_zero(slot)` for dropped slots.
@@ -27,6 +33,8 @@ struct Params {
     decay: f32,
     // whether a dropped slot between kept ones costs a step
     zero_step: u32,
+    // whether `carry` has run, so that only the maps of the threads are missing
+    again: u32,
 }
 
 // What a kept slot adds.
@@ -58,6 +66,7 @@ const MAP_BAD: u32 = 4u;
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> slots: array<u32>;
 @group(0) @binding(2) var<storage, read_write> record: array<atomic<u32>>;
+// One per block of all pieces, then one per thread of this piece.
 @group(0) @binding(3) var<storage, read_write> carries: array<Map>;
 
 // 2⁹⁰: magnitudes up to this can be summed in any order, 2³² of them, without overflow.
@@ -92,22 +101,47 @@ fn compose(left: Map, right: Map) -> Map {
     return Map(left.decay * right.decay, left.decay * right.gamma, constant, left.value, kind);
 }
 
-// Dropped slots are never read.
-fn slot_map(slot: u32) -> Map {
-    let kind = slots[slot] & 3u;
-    if (kind == SLOT_DROPPED || (kind == SLOT_GAP && params.zero_step == 0u)) {
-        return nothing();
+// What a slot adds, and what it is; dropped slots are never read. `start` counts for the last kept slot only.
+struct Slot {
+    step: Step,
+    start: Step,
+    counts: bool,
+    kept: bool,
+    last: bool,
+}
+
+fn slot_of(slot: u32) -> Slot {
+    let word = slots[slot];
+    let kind = word & 3u;
+    let kept = kind >= SLOT_KEPT;
+    let last = kind == SLOT_LAST_KEPT;
+    var step = Step(0.0, 0.0, false, params.decay);
+    var start = Step(0.0, 0.0, false, 0.0);
+    if (kept) {
+        step = scan_step(slot);
     }
-    if (kind == SLOT_GAP) {
-        return Map(params.decay, params.gamma, 0.0, 0.0, MAP_STEP);
+    if (last) {
+        start = scan_start(word >> 2u);
     }
-    let step = scan_step(slot);
-    if (kind == SLOT_KEPT) {
-        return Map(step.decay, params.gamma, step.constant, step.value, MAP_STEP | select(0u, MAP_BAD, step.bad));
+    return Slot(step, start, kept || (kind == SLOT_GAP && params.zero_step != 0u), kept, last);
+}
+
+fn bad_bit(bad: bool) -> u32 {
+    return select(0u, MAP_BAD, bad);
+}
+
+// The map of a slot after that of its successors.
+fn stepped(slot: Slot, map: Map) -> Map {
+    let step = slot.step;
+    if (slot.last) {
+        let constant = step.constant + (params.gamma * slot.start.value + step.decay * slot.start.constant);
+        return Map(0.0, 0.0, constant, step.value, MAP_STOP | bad_bit(step.bad || slot.start.bad));
     }
-    let start = scan_start(slots[slot] >> 2u);
-    let constant = step.constant + (params.gamma * start.value + step.decay * start.constant);
-    return Map(0.0, 0.0, constant, step.value, MAP_STOP | select(0u, MAP_BAD, step.bad || start.bad));
+    let first = map.kind == MAP_NOTHING;
+    let constant = step.constant + (params.gamma * map.value + step.decay * map.constant);
+    let gamma = select(step.decay * map.gamma, params.gamma, first);
+    let kind = select(map.kind, MAP_STEP, first) | bad_bit(step.bad);
+    return Map(step.decay * map.decay, gamma, constant, step.value, kind);
 }
 
 // The slot at a position, which counts from the end of the last block. The last block may lack slots: check the result.
@@ -115,41 +149,41 @@ fn slot_at(position: u32) -> u32 {
     return params.blocks * THREADS * ITEMS - 1u - position;
 }
 
-// The slots at positions `position, position + 1, …` of one thread as one map.
-fn thread_map(position: u32) -> Map {
-    var map = nothing();
-    for (var item = 0u; item < ITEMS; item++) {
-        let slot = slot_at(position + item);
-        if (slot < params.tokens) {
-            map = compose(slot_map(slot), map);
+// Threads of `carry`.
+const CARRY_THREADS: u32 = 256u;
+// Neighbouring threads whose maps one thread composes: about the root of the number of threads.
+const FOLD_SPAN: u32 = 8u;
+const CARRY_SPAN: u32 = 16u;
+
+var<workgroup> shared_maps: array<Map, CARRY_THREADS>;
+
+// Composition of all of `threads` threads before this one. One thread composes the maps of `span` neighbours, then every
+// thread those of the spans before its own: two barriers, where a tree has two on each level.
+fn exclusive_scan(thread: u32, own: Map, threads: u32, span: u32) -> Map {
+    shared_maps[thread] = own;
+    workgroupBarrier();
+    if (thread * span < threads) {
+        var map = own;
+        if (thread > 0u) {
+            map = shared_maps[thread * span];
         }
+        for (var next = thread * span + 1u; next < (thread + 1u) * span; next++) {
+            map = compose(shared_maps[next], map);
+            shared_maps[next] = map;
+        }
+    }
+    workgroupBarrier();
+    var map = nothing();
+    for (var end = span; end <= thread; end += span) {
+        map = compose(shared_maps[end - 1u], map);
+    }
+    if (thread % span > 0u) {
+        map = compose(shared_maps[thread - 1u], map);
     }
     return map;
 }
 
-var<workgroup> shared_maps: array<Map, THREADS>;
-
-// Composition of all threads before this one, of which the first `used` count; if that is all of them, the last entry
-// holds the composition of the whole workgroup.
-fn exclusive_scan(thread: u32, own: Map, used: u32) -> Map {
-    shared_maps[thread] = own;
-    workgroupBarrier();
-    for (var reach = 1u; reach < used; reach *= 2u) {
-        var map = shared_maps[thread];
-        if (thread >= reach) {
-            map = compose(map, shared_maps[thread - reach]);
-        }
-        workgroupBarrier();
-        shared_maps[thread] = map;
-        workgroupBarrier();
-    }
-    if (thread == 0u) {
-        return nothing();
-    }
-    return shared_maps[thread - 1u];
-}
-
-@compute @workgroup_size(256)
+@compute @workgroup_size(THREADS)
 fn fold(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -157,24 +191,36 @@ fn fold(
 ) {
     if (flat_group(group, groups) >= params.blocks) { return; }
     let block = flat_group(group, groups);
-    exclusive_scan(thread, thread_map((block * THREADS + thread) * ITEMS), THREADS);
-    if (thread == 0u) {
-        carries[params.first_block + block] = shared_maps[THREADS - 1u];
+    let position = (block * THREADS + thread) * ITEMS;
+    var map = nothing();
+    for (var item = 0u; item < ITEMS; item++) {
+        let at = slot_at(position + item);
+        if (at < params.tokens) {
+            let slot = slot_of(at);
+            if (slot.counts) {
+                map = stepped(slot, map);
+            }
+        }
+    }
+    let after = exclusive_scan(thread, map, THREADS, FOLD_SPAN);
+    carries[params.all_blocks + block * THREADS + thread] = after;
+    if (thread == THREADS - 1u && params.again == 0u) {
+        carries[params.first_block + block] = compose(map, after);
     }
 }
 
 // One workgroup: replaces the map of each block by the map of everything after it.
-@compute @workgroup_size(256)
+@compute @workgroup_size(CARRY_THREADS)
 fn carry(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
     if (group.x > 0u) { return; }
-    let share = (params.all_blocks + THREADS - 1u) / THREADS;
+    let share = (params.all_blocks + CARRY_THREADS - 1u) / CARRY_THREADS;
     let first = min(thread * share, params.all_blocks);
     let end = min(first + share, params.all_blocks);
     var map = nothing();
     for (var block = first; block < end; block++) {
         map = compose(carries[block], map);
     }
-    map = exclusive_scan(thread, map, min(params.all_blocks, THREADS));
+    map = exclusive_scan(thread, map, CARRY_THREADS, CARRY_SPAN);
     for (var block = first; block < end; block++) {
         let own = carries[block];
         carries[block] = map;
@@ -182,7 +228,7 @@ fn carry(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
     }
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(THREADS)
 fn apply(
     @builtin(workgroup_id) group: vec3<u32>,
     @builtin(num_workgroups) groups: vec3<u32>,
@@ -191,31 +237,32 @@ fn apply(
     if (flat_group(group, groups) >= params.blocks) { return; }
     let block = flat_group(group, groups);
     let position = (block * THREADS + thread) * ITEMS;
-    let after = compose(exclusive_scan(thread, thread_map(position), THREADS), carries[params.first_block + block]);
+    let within = carries[params.all_blocks + block * THREADS + thread];
+    let after = compose(within, carries[params.first_block + block]);
     // the following slots start with a last kept slot, so `after` is constant: the state that reaches this thread
     var state = Step(after.constant, after.value, (after.kind & MAP_BAD) != 0u, 0.0);
     var any_bad = false;
     for (var item = 0u; item < ITEMS; item++) {
-        let slot = slot_at(position + item);
-        if (slot < params.tokens) {
-            let kind = slots[slot] & 3u;
-            if (kind >= SLOT_KEPT) {
-                if (kind == SLOT_LAST_KEPT) {
-                    state = scan_start(slots[slot] >> 2u);
-                }
-                let step = scan_step(slot);
-                let sum = step.constant + (params.gamma * state.value + step.decay * state.constant);
+        let at = slot_at(position + item);
+        if (at < params.tokens) {
+            let slot = slot_of(at);
+            let step = slot.step;
+            if (slot.last) {
+                state = slot.start;
+            }
+            let sum = step.constant + (params.gamma * state.value + step.decay * state.constant);
+            if (slot.kept) {
                 // decays above 1 may leave the range
                 let bad = state.bad || step.bad || is_special_bits(bitcast<u32>(sum));
                 any_bad = any_bad || bad;
-                scan_write(slot, sum, step.value, bad, state);
-                state = Step(sum, step.value, bad, 0.0);
+                scan_write(at, sum, step.value, bad, state);
+                state.bad = bad;
             } else {
-                if (kind == SLOT_GAP && params.zero_step != 0u) {
-                    let sum = params.gamma * state.value + params.decay * state.constant;
-                    state = Step(sum, 0.0, state.bad, 0.0);
-                }
-                scan_zero(slot);
+                scan_zero(at);
+            }
+            if (slot.counts) {
+                state.constant = sum;
+                state.value = step.value;
             }
         }
     }

@@ -7,6 +7,7 @@ const SLOT_GAP: u32 = 1u;
 const SLOT_KEPT: u32 = 2u;
 const SLOT_LAST_KEPT: u32 = 3u;
 
-const THREADS: u32 = 256u;
+// Threads of a workgroup in kernels over slots.
+const THREADS: u32 = 64u;
 // Slots a thread folds before threads exchange data.
-const ITEMS: u32 = 8u;
+const ITEMS: u32 = 16u;

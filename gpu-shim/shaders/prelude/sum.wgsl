@@ -21,6 +21,13 @@ fn pair_add(a: Pair, b: Pair) -> Pair {
     return Pair(hi, low - (hi - sum));
 }
 
+// As `pair_add`, without bringing the low half below the last digit of the high one: for sums of a few numbers.
+fn pair_plus(a: Pair, x: f32) -> Pair {
+    let sum = opaque(a.hi + x);
+    let part = opaque(sum - a.hi);
+    return Pair(sum, a.lo + ((a.hi - (sum - part)) + (x - part)));
+}
+
 fn pair_product(a: f32, b: f32) -> Pair {
     let product = opaque(a * b);
     let a_wide = a * 4097.0;
@@ -38,25 +45,4 @@ fn pair_over(a: Pair, divisor: f32) -> Pair {
     let back = pair_product(quotient, divisor);
     let rest = ((a.hi - back.hi) - back.lo) + a.lo;
     return pair_add(Pair(quotient, 0.0), Pair(rest / divisor, 0.0));
-}
-
-var<workgroup> shared_pairs: array<Pair, 256>;
-
-// The sum over the workgroup, in every thread. Only the first `used` threads have one that is not 0: fewer steps for few
-// of them, with the same result.
-fn workgroup_total(thread: u32, own: Pair, used: u32) -> Pair {
-    workgroupBarrier();
-    shared_pairs[thread] = own;
-    workgroupBarrier();
-    var half = 128u;
-    while (half >= used && half > 0u) {
-        half /= 2u;
-    }
-    for (; half > 0u; half /= 2u) {
-        if (thread < half) {
-            shared_pairs[thread] = pair_add(shared_pairs[thread], shared_pairs[thread + half]);
-        }
-        workgroupBarrier();
-    }
-    return shared_pairs[0];
 }

@@ -36,6 +36,10 @@ struct Row {
 @group(0) @binding(3) var<storage, read> logits: array<u32>;
 @group(0) @binding(4) var<storage, read> tokens: array<u32>;
 
+// Threads of a workgroup, which reads one row.
+const ROW_THREADS: u32 = 256u;
+const ROW_ITEMS: u32 = 8u;
+
 // e^−104 rounds to 0 in f32: entries this far below the maximum contribute nothing.
 const REACH: f32 = 104.0;
 

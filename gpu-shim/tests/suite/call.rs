@@ -7,8 +7,9 @@ use tokenwise_gpu::{
     tolerance::{self, Tolerance},
     Gpu, GpuError, Ran, Reason, Report,
 };
+use tokenwise_gpu_golden::random::{inputs, Random};
 
-use crate::{adapter::gpu, configs, random::Random};
+use crate::{adapter::gpu, configs};
 
 /// A mask with holes, in one of the two layouts.
 pub(crate) struct Tokens {
@@ -45,41 +46,8 @@ impl Tokens {
         Groups::from_ids(&self.groups).unwrap()
     }
 
-    /// Random inputs; log-probabilities are negative, weights positive.
     pub(crate) fn inputs(&self, random: &mut Random, entry: &Entry) -> Columns<f32> {
-        let (batch, groups) = (self.batch(), self.groups());
-        let mut inputs = Columns::<f32>::new();
-        for column in entry.inputs.iter().filter(|column| column.element == Element::Size) {
-            inputs.set(column.name, 13_usize);
-        }
-        for column in entry.inputs {
-            let sources = if column.kind == Kind::Source { 2 } else { 1 };
-            let len = sources * entry.length(column.kind, Some(&batch), Some(&groups), &inputs);
-            match column.element {
-                Element::Real => {
-                    let numbers = (0..len).map(|_| match column.name {
-                        name if name.ends_with("log_probs") => -random.normal().abs() - 0.01,
-                        "weights" => random.normal().abs() + 0.01,
-                        _ => random.normal(),
-                    });
-                    inputs.set(column.name, Array::Real(numbers.collect()));
-                }
-                Element::Index => {
-                    inputs.set(column.name, (0..len).map(|_| random.below(13) as u32).collect::<Vec<_>>())
-                }
-                Element::Count => {
-                    let mut counts = vec![0; len];
-                    tokenwise::loss::group_tokens(&batch, &groups, &mut counts).unwrap();
-                    inputs.set(column.name, counts);
-                }
-                Element::Double => inputs.set(column.name, Array::Double(vec![0.75, -0.5])),
-                Element::Flag => inputs.set(column.name, random.mask(len, 50)),
-                // the choice for which every column is read
-                Element::Text => inputs.set(column.name, Array::Text("structural".into())),
-                _ => {}
-            }
-        }
-        inputs
+        inputs(random, entry, &self.batch(), &self.groups()).unwrap()
     }
 }
 
@@ -220,7 +188,7 @@ fn choices(entry: &Entry, inputs: &Columns<f32>) -> Vec<Columns<f32>> {
 }
 
 pub(crate) fn covered() -> impl Iterator<Item = &'static Entry> {
-    coverage::table().filter(|(_, reason)| reason.is_none()).filter_map(|(name, _)| find(name))
+    coverage::table().filter(|(_, why)| why.is_none()).filter_map(|(name, _)| find(name))
 }
 
 #[test]

@@ -259,13 +259,18 @@ fn foreign_buffers_are_columns() {
         mapped_at_creation: false,
     });
     let bytes: Vec<u8> = [1.0_f32, f32::NAN, 2.0, 6.0].into_iter().flat_map(f32::to_le_bytes).collect();
-    gpu.queue().write_buffer(&buffer, 256, &bytes);
-    let column = Column::from_buffer(buffer.clone(), 64, 4).unwrap();
-    let mut recording = gpu.record();
-    let moments = recording.moments(&batch, &column.into()).unwrap();
-    let done = pollster::block_on(recording.submit()).unwrap();
-    let moments = done.get(&moments);
-    assert_eq!((moments.count, moments.mean, moments.m2), (3, 3.0, 14.0));
-    assert!(Column::from_buffer(buffer.clone(), 1, 4).is_err());
+    let aligned = u64::from(gpu.limits().min_storage_buffer_offset_alignment);
+    // any offset that the device can bind
+    for offset in [256, aligned] {
+        gpu.queue().write_buffer(&buffer, offset, &bytes);
+        let column = Column::from_buffer(buffer.clone(), offset / 4, 4).unwrap();
+        let mut recording = gpu.record();
+        let moments = recording.moments(&batch, &column.into()).unwrap();
+        let done = pollster::block_on(recording.submit()).unwrap();
+        let moments = done.get(&moments);
+        assert_eq!((moments.count, moments.mean, moments.m2), (3, 3.0, 14.0));
+    }
+    let refused = Column::from_buffer(buffer.clone(), 1, 4).map(|column| gpu.record().moments(&batch, &column.into()));
+    assert!(aligned == 4 || refused.unwrap().is_err_and(|error| error.code() == "unsupported"));
     assert!(Column::from_buffer(buffer, 64, 65).is_err());
 }

@@ -1,21 +1,8 @@
-//! Configs for the tests of advantages, metrics and rollout corrections; those of the losses are in `losses`.
+//! Further configs for the tests of advantages, metrics and rollout corrections; those of the losses are in `losses`.
+
+pub(crate) use tokenwise_gpu_golden::random::first_config as first;
 
 use crate::losses;
-
-/// A config that the formula accepts: the default one, unless a field is required.
-pub(crate) fn first(name: &str) -> &'static str {
-    match name {
-        "dro" => losses::DRO,
-        "kl_mask" => r#"{"tau": 0.5}"#,
-        "last_k_credit" => r#"{"k": 3}"#,
-        // without a criterion nothing is read
-        "rollout_rejection" | "rollout_rejection_metrics" => {
-            r#"{"criteria": [{"option": "seq-sum-k3", "upper": 40}, {"option": "token-k1"}]}"#
-        }
-        "variance_proxy" => r#"{"gradient_norm": 0.1}"#,
-        _ => "{}",
-    }
-}
 
 /// Further configs.
 pub(crate) fn of(name: &str) -> Vec<&'static str> {

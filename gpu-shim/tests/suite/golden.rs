@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use tokenwise_gpu_golden::{check, Answered};
+use tokenwise_gpu::coverage;
+use tokenwise_gpu_golden::{check, random, Answered};
 use tokenwise_tests::golden;
 
 use crate::adapter::gpu;
@@ -28,4 +29,15 @@ fn golden_cases_agree_with_the_core() {
     println!("golden calls on the device: {on_device:?}; with special values, by the core: {by_core}");
     assert!(differences.is_empty(), "{} calls differ:\n{}", differences.len(), differences.join("\n"));
     assert!(ran > 1500, "only {ran} golden calls ran on the device");
+}
+
+/// Also of the formulas without a golden case; the same calls run in a browser.
+#[test]
+fn random_calls_of_every_covered_formula_agree_with_the_core() {
+    let Some(gpu) = gpu() else { return };
+    let calls = random::calls().unwrap();
+    assert_eq!(calls.len(), coverage::table().filter(|(_, why)| why.is_none()).count());
+    for call in &calls {
+        assert_eq!(pollster::block_on(check(gpu, call)), Ok(Answered::Device), "{}", call.name);
+    }
 }

@@ -5,9 +5,6 @@ use tokenwise_gpu::{GpuBatch, GpuError, Input, PolicyLossColumns};
 
 use crate::adapter::gpu;
 
-/// β has no default.
-pub(crate) const DRO: &str = r#"{"beta": 0.7}"#;
-
 /// Every mode of aggregation.
 const MODES: &[&str] = &[
     r#"{"aggregate": {"mode": "token-sum"}}"#,

@@ -16,11 +16,12 @@ mod half;
 mod limits;
 mod log_probs;
 mod losses;
-mod random;
+mod reasons;
 mod special;
 mod textbook;
 
 use tokenwise_gpu::tolerance::Tolerance;
+use tokenwise_gpu_golden::random;
 
 /// Largest error of a test relative to its tolerance.
 struct Margin {

@@ -50,8 +50,8 @@ fn special_logits_are_the_cores() {
         vec![-87.0, -88.0, -103.0, -104.0, -105.0, 0.0],
         vec![1e5, 1e5 + 1.0, 1e5 - 1.0],
     ] {
-        // 1e-40 and 1e40 have no normal reciprocal in f32
-        for temperature in [1.0, 0.5, 4.0, 1e-40, 1e40] {
+        // 3e38 has no normal reciprocal in f32
+        for temperature in [1.0, 0.5, 4.0, 2e-38, 3e38] {
             check_row(gpu, &logits, temperature);
         }
     }
