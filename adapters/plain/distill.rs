@@ -1,6 +1,43 @@
 //! Losses towards a reference or a teacher that use the sampled token alone.
 
-use super::{token::clipped, Given, Tensor};
+use serde_json::json;
+
+use super::{
+    cases::{List, WEIGHTS},
+    token::clipped,
+    Given,
+    Mode::TokenMean,
+    Tensor,
+};
+
+/// The calls, each with the settings that change its gradient.
+pub(super) fn cases<T: Tensor>(list: &mut List<T>) {
+    for estimator in ["k1", "abs", "k2", "k3"] {
+        for gradient in ["own", "straight-through"] {
+            let config = json!({ "coefficient": 0.3, "kl": { "estimator": estimator, "gradient": gradient } });
+            list.add("kl_loss", kl_loss, TokenMean, &[], config);
+        }
+    }
+    // K1 as a supervised loss is refused: its gradient is that of nothing
+    for (route, estimators) in [
+        ("clipped", ["k1", "k3"]),
+        ("surrogate", ["k1", "k3"]),
+        ("reinforce", ["k1", "k3"]),
+        ("supervised", ["k2", "k3"]),
+    ] {
+        for estimator in estimators {
+            let config = json!({
+                "route": route, "max_loss": 0.3, "coefficient": 0.7, "clip_low": 0.2, "clip_high": 0.2,
+                "kl": { "estimator": estimator },
+            });
+            list.add("opd_loss", opd_loss, TokenMean, WEIGHTS, config);
+        }
+    }
+    list.add("ref_kl", ref_kl, TokenMean, WEIGHTS, json!({ "fall": 0.05, "drift": 0.1 }));
+    list.add("bypass_loss", bypass_loss, TokenMean, &[], json!({ "form": "ppo-clip" }));
+    let truncated = json!({ "form": "reinforce", "weights": { "bound": { "kind": "truncate", "upper": 1.1 } } });
+    list.add("bypass_loss", bypass_loss, TokenMean, &[], truncated);
+}
 
 /// The estimate of d = log π − log π_ref; the straight-through form has its own gradient.
 fn estimate<T: Tensor>(given: &Given<'_, T>, d: &T) -> T {
@@ -19,13 +56,13 @@ fn estimate<T: Tensor>(given: &Given<'_, T>, d: &T) -> T {
 }
 
 /// β times the aggregated estimate.
-pub(super) fn kl_loss<T: Tensor>(given: &Given<'_, T>) -> T {
+fn kl_loss<T: Tensor>(given: &Given<'_, T>) -> T {
     let d = given.column("log_probs").sub(&given.column("ref_log_probs"));
     given.total(&estimate(given, &d)).scale(given.number("coefficient"))
 }
 
 /// The distance to the teacher as a reward or as a loss.
-pub(super) fn opd_loss<T: Tensor>(given: &Given<'_, T>) -> T {
+fn opd_loss<T: Tensor>(given: &Given<'_, T>) -> T {
     let most = given.number("max_loss");
     let log_probs = given.column("log_probs");
     let held = estimate(given, &log_probs.sub(&given.column("teacher_log_probs"))).clamp(-most, most);
@@ -40,7 +77,7 @@ pub(super) fn opd_loss<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −ρ (log π_ref − log π), both factors of which the gradient of the core holds constant but for ρ; and a price for d².
-pub(super) fn ref_kl<T: Tensor>(given: &Given<'_, T>) -> T {
+fn ref_kl<T: Tensor>(given: &Given<'_, T>) -> T {
     let (log_probs, d) = (given.column("log_probs"), given.log_ratio());
     let gap = given.column("ref_log_probs").sub(&log_probs).detach();
     let fallen = log_probs.exp().sub(&given.column("old_log_probs").exp()).indicator(|x| x < -given.number("fall"));

@@ -1,6 +1,31 @@
 //! Losses over several entries of the vocabulary, or all.
 
-use super::{Given, Tensor, K, VOCAB};
+use serde_json::{json, Value};
+
+use super::{
+    cases::{List, WEIGHTS},
+    Given,
+    Mode::TokenMean,
+    Tensor, K, VOCAB,
+};
+
+/// The calls, each with the settings that change its gradient.
+pub(super) fn cases<T: Tensor>(list: &mut List<T>) {
+    list.add("forward_kl_topk", forward_kl_topk, TokenMean, &[], json!({ "max_loss": 0.1 }));
+    for rest in ["tail", "renormalize"] {
+        for beta in [0.0, 0.5, 1.0] {
+            list.add("topk_jsd", topk_jsd, TokenMean, WEIGHTS, json!({ "rest": rest, "beta": beta }));
+        }
+    }
+    for outside in [Value::Null, json!(-10.0)] {
+        let config = json!({ "forward": 0.3, "outside": outside });
+        list.add("mixed_kl_topk", mixed_kl_topk, TokenMean, &["entropies"], config);
+    }
+    for (beta, temperature) in [(0.0, 1.0), (0.5, 0.7), (1.0, 1.0)] {
+        let config = json!({ "beta": beta, "temperature": temperature });
+        list.add("generalized_jsd", generalized_jsd, TokenMean, WEIGHTS, config);
+    }
+}
 
 /// log soft-max of rows. No row is large enough to need a shift.
 fn log_softmax<T: Tensor>(rows: &T, width: usize) -> T {
@@ -25,7 +50,7 @@ fn jsd<T: Tensor>(s: &T, t: &T, beta: f64, width: usize) -> T {
 }
 
 /// Σ q (log q − log s) over the teacher's entries, between 0 and a bound.
-pub(super) fn forward_kl_topk<T: Tensor>(given: &Given<'_, T>) -> T {
+fn forward_kl_topk<T: Tensor>(given: &Given<'_, T>) -> T {
     let (student, teacher) = (given.column("log_probs"), given.column("teacher_log_probs"));
     given.total(&kl(&teacher, &student, K).clamp(0.0, given.number("max_loss")))
 }
@@ -44,7 +69,7 @@ pub(super) fn topk_jsd<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// Both KL divergences to the teacher, whose entries are renormalised.
-pub(super) fn mixed_kl_topk<T: Tensor>(given: &Given<'_, T>) -> T {
+fn mixed_kl_topk<T: Tensor>(given: &Given<'_, T>) -> T {
     let (w, student) = (given.number("forward"), given.column("log_probs"));
     let teacher = log_softmax(&given.column("teacher_log_probs"), K);
     let both = |s: &T| kl(&teacher, s, K).scale(w).add(&kl(s, &teacher, K).scale(1.0 - w));
@@ -61,7 +86,7 @@ pub(super) fn mixed_kl_topk<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// The divergence over the vocabulary.
-pub(super) fn generalized_jsd<T: Tensor>(given: &Given<'_, T>) -> T {
+fn generalized_jsd<T: Tensor>(given: &Given<'_, T>) -> T {
     let temperature = given.number("temperature");
     let [s, t] = ["logits", "teacher_logits"].map(|name| given.column(name));
     let [s, t] = [s, t].map(|rows| log_softmax(&rows.scale(1.0 / temperature), VOCAB));

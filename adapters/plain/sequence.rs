@@ -1,9 +1,33 @@
 //! Losses whose tokens share a ratio.
 
-use super::{token::imitation, Given, Tensor, GROUPS, LEN, SEQUENCES, SLOTS};
+use serde_json::json;
+
+use super::{
+    cases::{List, WEIGHTS},
+    token::imitation,
+    Given,
+    Mode::{SequenceMeanTokenMean, SequenceMeanTokenSum, TokenMean},
+    Tensor, GROUPS, LEN, SEQUENCES, SLOTS,
+};
+
+/// The calls, each with the settings that change its gradient.
+pub(super) fn cases<T: Tensor>(list: &mut List<T>) {
+    for form in ["sequence", "token"] {
+        let config = json!({ "clip_low": 0.03, "clip_high": 0.1, "form": form });
+        list.add("gspo", gspo, SequenceMeanTokenMean, &[], config);
+    }
+    list.fixed("luspo", gspo, SequenceMeanTokenSum, WEIGHTS, json!({ "clip_low": 0.03, "clip_high": 0.1 }));
+    list.fixed("gmpo", gmpo, TokenMean, &[], json!({ "clip_low": 0.2, "clip_high": 0.3 }));
+    list.fixed("gmpo", gmpo, TokenMean, WEIGHTS, json!({ "clip_low": 0.2, "clip_high": 0.3 }));
+    let vespo_config = json!({ "k_positive": 1.0, "lambda_positive": 1.5, "k_negative": 1.5, "lambda_negative": 1.0 });
+    list.add("vespo", vespo, TokenMean, &[], vespo_config.clone());
+    list.add("vespo", vespo, TokenMean, WEIGHTS, vespo_config);
+    list.fixed("gvpo", gvpo, TokenMean, &[], json!({ "beta": 0.25 }));
+    list.add("iw_opd", iw_opd, TokenMean, &[], json!({ "gamma": 0.5, "epsilon": 1e-6 }));
+}
 
 /// The clipped loss with s = exp(mean d).
-pub(super) fn gspo<T: Tensor>(given: &Given<'_, T>) -> T {
+fn gspo<T: Tensor>(given: &Given<'_, T>) -> T {
     let (mean, log_probs) = (given.sequence_means(&given.log_ratio()), given.column("log_probs"));
     let log_ratio = match given.case.config["form"].as_str() {
         // the value of the sequence, the gradient of the token
@@ -16,7 +40,7 @@ pub(super) fn gspo<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −Ā exp(mean d*), where d* is clipped in log space, averaged over sequences.
-pub(super) fn gmpo<T: Tensor>(given: &Given<'_, T>) -> T {
+fn gmpo<T: Tensor>(given: &Given<'_, T>) -> T {
     let (d, advantages) = (given.log_ratio(), given.column("advantages"));
     let sign = advantages.indicator(|a| a > 0.0).scale(2.0).plus(-1.0);
     let inside = d.clamp(-given.number("clip_low"), given.number("clip_high"));
@@ -30,7 +54,7 @@ pub(super) fn gmpo<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −sg(φ(w)) A log π with w the ratio of the whole sequence.
-pub(super) fn vespo<T: Tensor>(given: &Given<'_, T>) -> T {
+fn vespo<T: Tensor>(given: &Given<'_, T>) -> T {
     let ratios = given.log_ratio().add(&given.omega().ln()).mul(&given.mask());
     let log_ratio = ratios.sums(LEN).repeat(LEN).clamp(1e-8_f64.ln(), 20.0);
     let good = given.column("advantages").indicator(|a| a >= 0.0);
@@ -45,7 +69,7 @@ pub(super) fn vespo<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// ½ ((u − sg ū) − Ā)² / (K − 1), u = β Σ d of a sequence, ū its mean over the prompt.
-pub(super) fn gvpo<T: Tensor>(given: &Given<'_, T>) -> T {
+fn gvpo<T: Tensor>(given: &Given<'_, T>) -> T {
     let u = given.log_ratio().mul(&given.mask()).sums(LEN).scale(given.number("beta"));
     let advantages = given.sequence_means(&given.column("advantages")).sums(LEN).scale(1.0 / LEN as f64);
     let of_group = SEQUENCES / 2;
@@ -55,7 +79,7 @@ pub(super) fn gvpo<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// Early tokens of a sequence have more weight.
-pub(super) fn iw_opd<T: Tensor>(given: &Given<'_, T>) -> T {
+fn iw_opd<T: Tensor>(given: &Given<'_, T>) -> T {
     let advantages = given.column("teacher_log_probs").sub(&given.column("old_log_probs"));
     let gains: Vec<f64> = advantages.abs().mul(&given.mask()).numbers();
     let weight = |slot: usize| {

@@ -1,6 +1,58 @@
 //! Losses of one token at a time.
 
-use super::{Given, Tensor, KEEP, LEN, SLOTS};
+use serde_json::{json, Value};
+
+use super::{
+    cases::{List, GROUPED, WEIGHTS},
+    Given,
+    Mode::{PromptMean, SequenceMeanTokenMean, SequenceMeanTokenSum, TokenMean, TokenSum},
+    Tensor, KEEP, LEN, SLOTS,
+};
+
+/// The calls, each with the settings that change its gradient.
+pub(super) fn cases<T: Tensor>(list: &mut List<T>) {
+    for mode in [TokenMean, TokenSum, SequenceMeanTokenSum, SequenceMeanTokenMean] {
+        list.add("aggregate", aggregate, mode, &[], Value::Null);
+        list.add("ppo_clip", ppo_clip, mode, &[], json!({ "clip_low": 0.2, "clip_high": 0.28 }));
+    }
+    list.add("aggregate", aggregate, PromptMean, GROUPED, Value::Null);
+    list.add("ppo_clip", ppo_clip, PromptMean, GROUPED, json!({ "clip_low": 0.2, "clip_high": 0.28 }));
+    let dual = json!({ "clip_low": 0.2, "clip_high": 0.28, "dual_clip": { "negative_only": 1.3 } });
+    list.add("ppo_clip", ppo_clip, TokenMean, WEIGHTS, dual);
+    list.add("surrogate", surrogate, TokenMean, WEIGHTS, json!({}));
+    list.add("reinforce", reinforce, TokenMean, WEIGHTS, json!({}));
+    list.add("cispo", cispo, TokenMean, &[], json!({ "bounds": { "kind": "relative", "low": 0.2, "high": 0.3 } }));
+    list.add("cispo", cispo, TokenMean, WEIGHTS, json!({ "bounds": { "kind": "absolute", "high": 1.1 } }));
+    list.add("tis_loss", tis_loss, TokenMean, WEIGHTS, json!({}));
+    for (name, plain) in [("dppo_tv", dppo_tv as fn(&Given<'_, T>) -> T), ("dppo_kl", dppo_kl)] {
+        list.add(name, plain, TokenMean, &[], json!({ "clip_low": 0.05, "clip_high": 0.06, "ratio_cap": 1.25 }));
+    }
+    list.add("dro", dro, TokenMean, WEIGHTS, json!({ "beta": 0.3, "divisor": "count" }));
+    list.add("sapo", sapo, SequenceMeanTokenMean, &[], json!({ "tau_positive": 1.0, "tau_negative": 1.05 }));
+    list.add("kl_cov", kl_cov, TokenMean, WEIGHTS, json!({ "ratio": 0.3, "kl_coef": 0.5 }));
+    list.add("clip_cov", clip_cov, TokenMean, &[], json!({ "clip_low": 0.2, "clip_high": 0.2 }));
+    list.add("topr", topr, SequenceMeanTokenSum, &[], json!({ "positive": 1.0, "negative": 0.5 }));
+    list.fixed("positive_nll", positive_nll, TokenMean, &[], json!({ "mu": 0.3 }));
+    for factor in ["half", "whole"] {
+        list.add("value_loss", value_loss, TokenMean, &[], json!({ "clip": 0.2, "factor": factor }));
+    }
+    list.add("entropy_bonus", entropy_bonus, SequenceMeanTokenMean, &[], json!({ "coefficient": 0.01 }));
+    for gradient in ["detached", "through"] {
+        for (weight, with) in [
+            ("plain", &["weights", "weight"][..]),
+            ("kl-gated", &["ref_log_probs", "weight"]),
+            ("structural", &["ref_log_probs", "weight", "structural"]),
+        ] {
+            let config = json!({
+                "gamma": 0.7, "lambda": 0.3, "beta": 0.1, "clip_low": 0.2, "clip_high": 0.25, "gradient": gradient,
+            });
+            list.add("dual_game", dual_game, TokenMean, with, config);
+            if let Some(case) = list.0.last_mut() {
+                case.weight = Some(weight);
+            }
+        }
+    }
+}
 
 /// −ρ A.
 pub(super) fn surrogate<T: Tensor>(given: &Given<'_, T>) -> T {
@@ -26,7 +78,7 @@ pub(super) fn clipped<T: Tensor>(given: &Given<'_, T>, advantages: &T) -> T {
     }
 }
 
-pub(super) fn ppo_clip<T: Tensor>(given: &Given<'_, T>) -> T {
+fn ppo_clip<T: Tensor>(given: &Given<'_, T>) -> T {
     given.total(&clipped(given, &given.column("advantages")))
 }
 
@@ -40,7 +92,7 @@ pub(super) fn reinforce<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −sg(clip(ρ)) A log π.
-pub(super) fn cispo<T: Tensor>(given: &Given<'_, T>) -> T {
+fn cispo<T: Tensor>(given: &Given<'_, T>) -> T {
     let (bounds, ratio) = (&given.case.config["bounds"], given.log_ratio().exp());
     let high = bounds["high"].as_f64().unwrap_or(f64::NAN);
     let held = match bounds["low"].as_f64() {
@@ -51,7 +103,7 @@ pub(super) fn cispo<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −sg(min(ρ, 1)) A log π.
-pub(super) fn tis_loss<T: Tensor>(given: &Given<'_, T>) -> T {
+fn tis_loss<T: Tensor>(given: &Given<'_, T>) -> T {
     given.total(&imitation(given, &given.log_ratio().exp().at_most(1.0)))
 }
 
@@ -70,11 +122,11 @@ fn dppo<T: Tensor>(given: &Given<'_, T>, distance: impl Fn(f64, f64) -> (f64, f6
     given.total(&imitation(given, &held.mul(&given.constant(&near))))
 }
 
-pub(super) fn dppo_tv<T: Tensor>(given: &Given<'_, T>) -> T {
+fn dppo_tv<T: Tensor>(given: &Given<'_, T>) -> T {
     dppo(given, |new, old| (new.exp() - old.exp(), old.exp() - new.exp()))
 }
 
-pub(super) fn dppo_kl<T: Tensor>(given: &Given<'_, T>) -> T {
+fn dppo_kl<T: Tensor>(given: &Given<'_, T>) -> T {
     dppo(given, |new, old| {
         let (p, q) = (new.exp(), old.exp());
         let kl = q * (old - new) + (1.0 - q) * ((1.0 - q + 1e-8) / (1.0 - p + 1e-8)).ln();
@@ -84,14 +136,14 @@ pub(super) fn dppo_kl<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −A log π + ½ β d².
-pub(super) fn dro<T: Tensor>(given: &Given<'_, T>) -> T {
+fn dro<T: Tensor>(given: &Given<'_, T>) -> T {
     let drift = given.log_ratio().square().scale(0.5 * given.number("beta"));
     let gain = given.column("log_probs").mul(&given.column("advantages"));
     given.total(&drift.sub(&gain))
 }
 
 /// −(4/τ) σ(τ (ρ − 1)) A.
-pub(super) fn sapo<T: Tensor>(given: &Given<'_, T>) -> T {
+fn sapo<T: Tensor>(given: &Given<'_, T>) -> T {
     let (up, down) = (given.number("tau_positive"), given.number("tau_negative"));
     let advantages = given.column("advantages");
     let positive = advantages.indicator(|a| a > 0.0);
@@ -102,7 +154,7 @@ pub(super) fn sapo<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −ρ A, and κ |d| on the tokens of largest covariance.
-pub(super) fn kl_cov<T: Tensor>(given: &Given<'_, T>) -> T {
+fn kl_cov<T: Tensor>(given: &Given<'_, T>) -> T {
     let [a, l] = ["advantages", "log_probs"].map(|name| given.column(name).numbers());
     let kept: Vec<usize> = (0..SLOTS).filter(|&slot| KEEP[slot]).collect();
     let mean = |x: &[f64]| kept.iter().map(|&slot| x[slot]).fold(0.0, |a, b| a + b) / kept.len() as f64;
@@ -116,13 +168,13 @@ pub(super) fn kl_cov<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// The clipped loss without the selected tokens.
-pub(super) fn clip_cov<T: Tensor>(given: &Given<'_, T>) -> T {
+fn clip_cov<T: Tensor>(given: &Given<'_, T>) -> T {
     let left: Vec<f64> = super::selected().into_iter().map(|selected| f64::from(u8::from(!selected))).collect();
     given.total(&clipped(given, &given.column("advantages")).mul(&given.constant(&left)))
 }
 
 /// Good responses imitated, bad ones by min(ρ, 1).
-pub(super) fn topr<T: Tensor>(given: &Given<'_, T>) -> T {
+fn topr<T: Tensor>(given: &Given<'_, T>) -> T {
     let good = given.column("scores").repeat(LEN).indicator(|score| score > 0.0);
     let taper = given.log_ratio().exp().at_most(1.0).scale(given.number("negative"));
     let factor = good.scale(given.number("positive")).add(&taper.mul(&good.neg().plus(1.0)));
@@ -130,14 +182,14 @@ pub(super) fn topr<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// μ times the mean of −log π over the tokens of good responses.
-pub(super) fn positive_nll<T: Tensor>(given: &Given<'_, T>) -> T {
+fn positive_nll<T: Tensor>(given: &Given<'_, T>) -> T {
     let good = given.column("scores").repeat(LEN).indicator(|score| score > 0.0).mul(&given.mask());
     let sum = given.column("log_probs").mul(&good).sum();
     sum.div(&good.sum()).scale(-given.number("mu"))
 }
 
 /// ½ max((v − R)², (clip(v) − R)²).
-pub(super) fn value_loss<T: Tensor>(given: &Given<'_, T>) -> T {
+fn value_loss<T: Tensor>(given: &Given<'_, T>) -> T {
     let [v, old, target] = ["predictions", "values", "returns"].map(|name| given.column(name));
     let clip = given.number("clip");
     let inside = v.max(&old.plus(-clip)).min(&old.plus(clip));
@@ -146,7 +198,7 @@ pub(super) fn value_loss<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// −c H.
-pub(super) fn entropy_bonus<T: Tensor>(given: &Given<'_, T>) -> T {
+fn entropy_bonus<T: Tensor>(given: &Given<'_, T>) -> T {
     given.total(&given.column("entropy").scale(-given.number("coefficient")))
 }
 
@@ -156,7 +208,7 @@ pub(super) fn aggregate<T: Tensor>(given: &Given<'_, T>) -> T {
 }
 
 /// A clipped loss whose advantages include the price of entropy and of the KL to the reference.
-pub(super) fn dual_game<T: Tensor>(given: &Given<'_, T>) -> T {
+fn dual_game<T: Tensor>(given: &Given<'_, T>) -> T {
     let (l, a) = (given.column("log_probs"), given.column("advantages"));
     let drift = given.case.with.contains(&"ref_log_probs").then(|| l.sub(&given.column("ref_log_probs")));
     let weight = match given.case.weight {
