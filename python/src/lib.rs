@@ -1,0 +1,43 @@
+//! The native part of the Python package `tokenwise_rl`: one call for every formula of the catalogue, and classes for
+//! what has a state. `python/tokenwise_rl` gives each formula its own function.
+
+mod call;
+mod columns;
+mod control;
+mod dlpack;
+mod domain;
+mod error;
+mod exact;
+mod half;
+mod inputs;
+mod profile;
+mod read;
+mod recorder;
+mod selection;
+mod spare;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The native module.
+#[pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use super::call::call;
+    #[pymodule_export]
+    use super::control::{AdaptiveKl, DualGame, EntropyBudget, FixedKl, LinearKl};
+    #[pymodule_export]
+    use super::dlpack::half_bits_of_dlpack;
+    #[pymodule_export]
+    use super::exact::{ExactAnalysis, ExactClip, ExactCoMoments, ExactKl, ExactMoments, ExactVerl};
+    #[pymodule_export]
+    use super::profile::{conventions, profiles, settings};
+    #[pymodule_export]
+    use super::recorder::{read_history, Recorder};
+    #[pymodule_export]
+    use super::selection::Selection;
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,142 @@
+"""Real processes over Gloo give the bytes of one process.
+
+Needs torch. Every process is started anew, so that nothing is shared by accident.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tokenwise_rl as tw
+
+pytest.importorskip("torch")
+
+SHAPE = (16, 40)
+
+
+def data() -> dict[str, np.ndarray]:
+    random = np.random.default_rng(3)
+    names = ("advantages", "old_log_probs", "log_probs", "ref_log_probs", "rewards", "values", "returns")
+    columns = {name: random.normal(size=SHAPE).astype(np.float32) for name in names}
+    for name in ("old_log_probs", "log_probs", "ref_log_probs"):
+        columns[name] = -np.abs(columns[name])
+    columns["advantages"] *= 10.0 ** random.integers(-6, 6, size=SHAPE).astype(np.float32)
+    columns["mask"] = random.random(SHAPE) < 0.7
+    for name in names:
+        # dropped slots must not matter
+        columns[name][~columns["mask"]] = np.nan
+    return columns
+
+
+def cuts(world: int) -> list[int]:
+    """Sequences of each rank: with four, one has none and one a single token."""
+    return {1: [0, 16], 2: [0, 5, 16], 4: [0, 0, 9, 10, 16]}[world]
+
+
+def prepared(world: int) -> dict[str, np.ndarray]:
+    columns = data()
+    # in every world, so that the data is the same: sequence 9 has a single token
+    columns["mask"][9] = False
+    columns["mask"][9, 17] = True
+    for name, column in columns.items():
+        if name != "mask":
+            column[9, 17] = -0.25
+    return columns
+
+
+def rank_main() -> None:
+    """What each process runs."""
+    import torch
+    import torch.distributed as dist
+
+    from tokenwise_rl import distributed as twd
+
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo")
+    edges = cuts(world)
+    rows = slice(edges[rank], edges[rank + 1])
+    part = {name: torch.from_numpy(column[rows]) for name, column in prepared(world).items()}
+    mask = part["mask"]
+    verl = {name: part[name] for name in ("advantages", "returns", "values", "log_probs", "ref_log_probs")}
+    lengths = {"tokens": np.full(rows.stop - rows.start, SHAPE[1], dtype=np.uint32), "limit": SHAPE[1]}
+    found = {
+        "whitened": twd.whiten(part["advantages"], mask=mask).numpy(),
+        "moments": twd.moments(part["advantages"], mask=mask).to_bytes(),
+        "correlation": twd.co_moments(part["returns"], part["values"], mask=mask).correlation(),
+        "analysis": twd.analysis(
+            old_log_probs=part["old_log_probs"], advantages=part["advantages"], rewards=part["rewards"], mask=mask
+        ),
+        "kl": twd.kl_means(log_probs=part["log_probs"], ref_log_probs=part["ref_log_probs"], mask=mask),
+        "clip": twd.clip_fractions(
+            log_probs=part["log_probs"], old_log_probs=part["old_log_probs"], advantages=part["advantages"], mask=mask
+        ),
+        "verl": twd.verl_metrics(mask=mask, response_lengths=lengths, rewards=part["rewards"], **verl),
+        "counts": twd.counts(mask=mask, prompts=rows.stop - rows.start),
+        "quantiles": [twd.quantile(part["advantages"], level, mask=mask) for level in (0.0, 0.31, 0.5, 0.9, 1.0)],
+        "smallest": twd.smallest(part["values"].double(), 7, mask=mask),
+        "high": twd.high_entropy_mask(part["values"], share=0.3, mask=mask).numpy(),
+    }
+    Path(os.environ["FOUND"], f"{rank}.pickle").write_bytes(pickle.dumps(found))
+    dist.destroy_process_group()
+
+
+def run(world: int, folder: Path) -> list[dict[str, object]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    processes = []
+    for rank in range(world):
+        settings = {"RANK": rank, "WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "FOUND": folder}
+        environment = {**os.environ, **{key: str(value) for key, value in settings.items()}, "OMP_NUM_THREADS": "1"}
+        environment["PYTHONPATH"] = str(Path(tw.__file__).parent.parent)
+        code = "import test_distributed; test_distributed.rank_main()"
+        processes.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=Path(__file__).parent))
+    try:
+        codes = [process.wait(timeout=240) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert codes == [0] * world
+    return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(world)]
+
+
+def exact(value: object) -> bytes:
+    """The bits of a result."""
+    return pickle.dumps(value)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    return run(1, tmp_path_factory.mktemp("alone"))[0]
+
+
+@pytest.mark.parametrize("world", [2, 4])
+def test_ranks_give_the_bytes_of_one_process(world: int, alone: dict[str, object], tmp_path: Path) -> None:
+    ranks = run(world, tmp_path)
+    for name, expected in alone.items():
+        if name in ("whitened", "high"):
+            joined = np.concatenate([found[name] for found in ranks])
+            assert joined.tobytes() == expected.tobytes(), name
+        else:
+            assert {exact(found[name]) for found in ranks} == {exact(expected)}, name
+
+
+def test_one_process_agrees_with_the_functions(alone: dict[str, object]) -> None:
+    columns = prepared(1)
+    mask = columns["mask"]
+    assert alone["quantiles"] == [
+        tw.quantile(values=columns["advantages"], mask=mask, level=level) for level in (0.0, 0.31, 0.5, 0.9, 1.0)
+    ]
+    assert alone["smallest"] == float(np.sort(columns["values"][mask])[7])
+    high = tw.high_entropy_mask(entropies=columns["values"], mask=mask, share=0.3)
+    np.testing.assert_array_equal(alone["high"], high)
+    assert alone["counts"] == {"tokens": int(mask.sum()), "sequences": 16, "prompts": 16}
+    np.testing.assert_allclose(alone["whitened"], tw.whiten(values=columns["advantages"], mask=mask), rtol=1e-5)

@@ -1,0 +1,242 @@
+"""Statistics over all ranks of ``torch.distributed``, with the same bits for any number of ranks.
+
+Each rank adds its tokens to a state that holds sums as integers; one all-reduce of ``int64`` joins the states, and
+every rank rounds the same result::
+
+    from tokenwise_rl import distributed as twd
+
+    advantages = twd.whiten(advantages, mask=mask)  # mean and spread of all ranks
+    metrics = twd.analysis(old_log_probs=old, advantages=advantages, rewards=rewards, mask=mask)
+
+A rank without tokens takes part like any other; every rank must call the same functions in the same order. What is
+sent is the same for any number of tokens: 1.7 KB for whitening (docs/scale.md). ``group`` is a process group as in
+``torch.distributed``. With NCCL the integers travel through the current CUDA device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+from ._errors import TokenwiseError
+from ._native import ExactAnalysis, ExactClip, ExactCoMoments, ExactKl, ExactMoments, ExactVerl, Selection
+from .configs import GlobalCounts
+
+__all__ = [
+    "all_reduce",
+    "analysis",
+    "clip_fractions",
+    "co_moments",
+    "counts",
+    "high_entropy_mask",
+    "kl_means",
+    "moments",
+    "quantile",
+    "smallest",
+    "verl_metrics",
+    "whiten",
+]
+
+
+class Partial(Protocol):
+    """What every state has."""
+
+    def limbs(self) -> NDArray[np.int64]: ...
+    def peaks(self) -> NDArray[np.int64]: ...
+    @classmethod
+    def from_limbs(cls, limbs: NDArray[np.int64], peaks: NDArray[np.int64] | None = None) -> Any: ...
+
+
+State = TypeVar("State", bound=Partial)
+
+
+def _reduced(numbers: NDArray[np.int64], operation: Any, group: Any) -> NDArray[np.int64]:
+    tensor = torch.from_numpy(numbers)
+    if dist.get_backend(group) == "nccl":
+        tensor = tensor.cuda()
+    dist.all_reduce(tensor, op=operation, group=group)
+    found: NDArray[np.int64] = tensor.cpu().numpy()
+    return found
+
+
+def all_reduce(state: State, group: Any = None) -> State:
+    """The state of all ranks together, on every rank: one all-reduce, and a second one if the state has peaks."""
+    limbs = _reduced(state.limbs(), dist.ReduceOp.SUM, group)
+    peaks = state.peaks()
+    if peaks.size:
+        peaks = _reduced(peaks, dist.ReduceOp.MAX, group)
+    joined: State = type(state).from_limbs(limbs, peaks)
+    return joined
+
+
+def moments(values: Any, *, mask: Any = None, cu_seqlens: Any = None, group: Any = None) -> ExactMoments:
+    """Count, mean and variance of the kept entries of all ranks."""
+    state = ExactMoments()
+    state.update(values, mask=mask, cu_seqlens=cu_seqlens)
+    return all_reduce(state, group)
+
+
+def whiten(values: Any, *, mask: Any = None, cu_seqlens: Any = None, group: Any = None, **settings: Any) -> Any:
+    """``tokenwise_rl.whiten`` by the mean and the spread of all ranks; the settings are the same.
+
+    Raises :class:`TokenwiseError`, on every rank, if all ranks together have no token, or a single one for the sample
+    variance.
+    """
+    joined = moments(values, mask=mask, cu_seqlens=cu_seqlens, group=group)
+    return joined.whiten(values, mask=mask, cu_seqlens=cu_seqlens, **settings)
+
+
+def co_moments(x: Any, y: Any, *, mask: Any = None, cu_seqlens: Any = None, group: Any = None) -> ExactCoMoments:
+    """Covariance, correlation and explained variance of the kept pairs of all ranks."""
+    state = ExactCoMoments()
+    state.update(x, y, mask=mask, cu_seqlens=cu_seqlens)
+    return all_reduce(state, group)
+
+
+def analysis(*, group: Any = None, **inputs: Any) -> dict[str, float]:
+    """``tokenwise_rl.analysis`` over all ranks: the five ``analysis/…`` keys."""
+    state = ExactAnalysis()
+    state.update(**inputs)
+    return all_reduce(state, group).analysis()
+
+
+def kl_means(
+    *,
+    log_probs: Any,
+    ref_log_probs: Any,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    **settings: Any,
+) -> dict[str, float]:
+    """``tokenwise_rl.kl_means`` over all ranks."""
+    state = ExactKl()
+    state.update(log_probs=log_probs, ref_log_probs=ref_log_probs, mask=mask, cu_seqlens=cu_seqlens)
+    return all_reduce(state, group).means(**settings)
+
+
+def clip_fractions(
+    *,
+    log_probs: Any,
+    old_log_probs: Any,
+    advantages: Any,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    **settings: Any,
+) -> dict[str, float]:
+    """``tokenwise_rl.clip_fractions`` over all ranks."""
+    state = ExactClip()
+    state.update(
+        log_probs=log_probs,
+        old_log_probs=old_log_probs,
+        advantages=advantages,
+        mask=mask,
+        cu_seqlens=cu_seqlens,
+        **settings,
+    )
+    return all_reduce(state, group).fractions(**settings)
+
+
+def verl_metrics(*, group: Any = None, config: dict[str, Any] | None = None, **inputs: Any) -> dict[str, float]:
+    """The keys of ``tokenwise_rl.verl_metrics`` that are about tokens and sequences, over all ranks.
+
+    All ranks give the same inputs; one without sequences may give any of them, or none.
+    """
+    state = ExactVerl()
+    state.update(config=config, **inputs)
+    return all_reduce(state, group).metrics(**(config or {}))
+
+
+def counts(*, mask: Any, prompts: int = 0, group: Any = None) -> GlobalCounts:
+    """Kept tokens and sequences of all ranks, as the setting ``counts`` of a loss.
+
+    Sequences are those with a kept token. ``prompts`` is the number of prompts of this rank, if no prompt is on two.
+    """
+    kept = torch.as_tensor(mask).detach().cpu().numpy().astype(bool)
+    here = np.array([kept.sum(), kept.any(axis=-1).sum(), prompts], dtype=np.int64)
+    tokens, sequences, prompts = _reduced(here, dist.ReduceOp.SUM, group).tolist()
+    found: GlobalCounts = {"tokens": tokens, "sequences": sequences}
+    if prompts:
+        found["prompts"] = prompts
+    return found
+
+
+def _plain(values: Any, mask: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The kept numbers of a rank, as one row, and their mask."""
+    from ._arrays import flags, plain
+
+    array, _ = plain("values", values, False)
+    if mask is None:
+        kept = np.ones(array.shape, dtype=bool)
+    else:
+        kept = flags("mask", plain("mask", mask, False)[0])
+    if kept.shape != array.shape:
+        raise TokenwiseError(
+            f"mask: expected shape {array.shape}, got {kept.shape}", "shape", "mask", None, array.shape, kept.shape
+        )
+    return array.reshape(1, -1), kept.reshape(1, -1)
+
+
+def _selected(array: NDArray[Any], kept: NDArray[np.bool_], ranks: list[int], group: Any) -> list[float]:
+    """The numbers with so many numbers before them: one all-reduce per round for all of them."""
+    selections = [Selection(rank, bits=32 if array.dtype == np.float32 else 64) for rank in ranks]
+    while True:
+        for selection in selections:
+            selection.count(array, mask=kept)
+        joined = np.concatenate([selection.counts() for selection in selections])
+        joined = _reduced(joined, dist.ReduceOp.SUM, group).reshape(len(ranks), -1)
+        found = []
+        for selection, row in zip(selections, joined):
+            selection.set_counts(row)
+            found.append(selection.step())
+        done = [number for number in found if number is not None]
+        if len(done) == len(ranks):
+            return done
+
+
+def smallest(values: Any, rank: int, *, mask: Any = None, group: Any = None) -> float:
+    """The kept number of all ranks that has ``rank`` kept numbers before it in ascending order; NaN comes last.
+
+    Ranks give the same type of numbers: float32 takes three all-reduces of 16 KB, float64 six.
+    """
+    array, kept = _plain(values, mask)
+    return _selected(array, kept, [rank], group)[0]
+
+
+def quantile(values: Any, level: float = 0.5, *, mask: Any = None, group: Any = None) -> float:
+    """``tokenwise_rl.quantile`` over all ranks, with the same bits as for one."""
+    array, kept = _plain(values, mask)
+    here = np.array([kept.sum(), np.isnan(array[kept]).sum()], dtype=np.int64)
+    count, missing = map(int, _reduced(here, dist.ReduceOp.SUM, group))
+    if not 0.0 <= level <= 1.0:
+        raise TokenwiseError(f"level: must be in [0, 1], got {level}", "config", "level", None, "in [0, 1]", level)
+    if count == 0:
+        raise TokenwiseError("mask: no token is kept on any rank", "empty_mask", "mask", None, 1, 0)
+    if missing:
+        return float("nan")
+    place = level * (count - 1)
+    rank = int(place)
+    share = place - rank
+    low, high = _selected(array, kept, [rank, min(rank + 1, count - 1)], group)
+    # from the nearer neighbour, as the core does
+    if low == high or share == 0.0:
+        return low
+    return low + share * (high - low) if share < 0.5 else high - (high - low) * (1.0 - share)
+
+
+def high_entropy_mask(entropies: Any, *, share: float = 0.2, mask: Any = None, group: Any = None) -> Any:
+    """``tokenwise_rl.high_entropy_mask`` with the threshold of all ranks."""
+    array, kept = _plain(entropies, mask)
+    try:
+        bound = quantile(array, 1.0 - share, mask=kept, group=group)
+    except TokenwiseError as error:
+        if error.code != "empty_mask":
+            raise
+        bound = 0.0  # nothing is kept on any rank, and nothing will be
+    keep = (kept & (array >= bound)).reshape(np.shape(entropies))
+    return torch.from_numpy(keep).to(entropies.device) if isinstance(entropies, torch.Tensor) else keep
