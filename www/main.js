@@ -3,6 +3,7 @@
 import { loadLibrary, loadStart } from "./engine.js";
 import { addTexts, catalogues, currentLanguage, setLanguage, t } from "./i18n/index.js";
 import { pages } from "./pages.js";
+import { breakFormulas } from "./parts/break-math.js";
 import { byId, html } from "./parts/dom.js";
 import { remember, remembered } from "./parts/storage.js";
 import { currentTheme, restoreTheme, toggleTheme } from "./parts/theme.js";
@@ -17,8 +18,11 @@ import { Shell } from "./shell.js";
 const query = new URLSearchParams(location.search);
 const embedded = query.get("embed") === "1";
 
-/** @param {() => void} redraw */
-function setUpTools(redraw) {
+/**
+ * @param {() => void} redraw
+ * @param {() => void} enter goes to the content
+ */
+function setUpTools(redraw, enter) {
   byId("language").addEventListener("click", async () => {
     await setLanguage(currentLanguage() === "zh" ? "en" : "zh");
     remember("language", currentLanguage());
@@ -31,7 +35,7 @@ function setUpTools(redraw) {
   // the fragment holds the state: a jump must not overwrite it
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
-    byId("main").focus();
+    enter();
   });
 }
 
@@ -82,7 +86,7 @@ function connect(library, complete) {
     const refused = await shell.restore(found.snapshot, true);
     if (refused.length > 0) showNotice("share.problem.partly", refused);
   };
-  const address = new Address(follow);
+  const address = new Address(follow, (page) => shell.open(page));
   const shell = new Shell(
     library,
     {
@@ -147,7 +151,8 @@ async function start() {
     connected?.address.speak(currentLanguage());
     connected?.shell.redraw();
   };
-  setUpTools(redraw);
+  setUpTools(redraw, () => (connected ? connected.shell.enter() : byId("main").focus()));
+  breakFormulas(byId("content"), ".formula, .lab-formula");
   document.title = t("page.title");
   drawTools();
   try {

@@ -16,7 +16,8 @@
  * @property {() => any} state the page's present state
  * @property {(next: any, continued?: boolean) => void} change takes a new state, as one step of undo (`continued`: as a
  *   part of the step before), and draws it
- * @property {(page: string, state?: any) => Promise<void>} open goes to another page, there to a state if one is given
+ * @property {(page: string, state?: any, place?: any) => Promise<void>} open goes to another page, there to a state and
+ *   a place in it if they are given
  */
 
 /**
@@ -24,6 +25,8 @@
  * @property {(state: any, anew: boolean) => void} draw shows a state;
  *   `anew` when more than the state may have changed (the language)
  * @property {(state: any) => Export[]} [exports] what can be copied or saved of this page
+ * @property {(place: any) => void} [goTo] goes to a place of the state shown
+ * @property {() => void} [enter] focuses what the page is about, for a reader who skips the header
  */
 
 /**
@@ -47,6 +50,8 @@ export const pages = [
   { id: "groups", load: () => import("./labs/groups/page.js") },
   { id: "logits", load: () => import("./labs/logits/page.js") },
   { id: "budget", load: () => import("./labs/budget/page.js") },
+  { id: "learn", load: () => import("./labs/learn/page.js") },
+  { id: "runs", load: () => import("./runs/page.js") },
   { id: "histories", load: () => import("./histories/page.js") },
   { id: "data", load: () => import("./data/page.js") },
 ];

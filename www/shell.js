@@ -100,8 +100,9 @@ export class Shell {
   /**
    * @param {string} id
    * @param {any} [state] what the page is to show
+   * @param {any} [place] where in it
    */
-  async open(id, state) {
+  async open(id, state, place) {
     this.opening += 1;
     const mine = this.opening;
     byId("main").setAttribute("aria-busy", "true");
@@ -120,6 +121,7 @@ export class Shell {
     byId("main").setAttribute("aria-busy", "false");
     // what had the focus may have gone with the page before
     if (document.activeElement === document.body && mine > 1) byId("main").focus();
+    if (place !== undefined) mounted?.view.goTo?.(place);
   }
 
   /**
@@ -143,7 +145,7 @@ export class Shell {
         library: this.library,
         state: () => this.stateOf(id) ?? page.initial(),
         change: (next, continued) => this.change(id, next, continued),
-        open: (other, state) => this.open(other, state),
+        open: (other, state, place) => this.open(other, state, place),
       });
       const mounted = { page, view, element };
       this.mounted.set(id, mounted);
@@ -281,6 +283,13 @@ export class Shell {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     this.open(id);
+  }
+
+  /** Past the header, to what the page in front is about. */
+  enter() {
+    const view = this.mounted.get(this.history.present.page)?.view;
+    if (view?.enter) view.enter();
+    else byId("main").focus();
   }
 
   /** What the page in front offers to copy or save. */

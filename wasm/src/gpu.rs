@@ -58,7 +58,7 @@ impl Gpu {
     pub fn why_core(name: &str) -> Option<String> {
         let name = snake_case(name);
         let found = coverage::table().find(|(known, _)| *known == name);
-        found.map_or_else(|| Some("not a formula of the catalogue".into()), |(_, reason)| reason.map(Into::into))
+        found.map_or_else(|| Some("not a formula of the catalogue".into()), |(_, why)| why.map(|why| why.reason.into()))
     }
 
     /// Runs a call over the tokens of a batch.
@@ -114,12 +114,13 @@ async fn adapter_name() -> Option<String> {
 /// A report for JavaScript.
 fn written(report: Option<&Report>, adapter: &str, milliseconds: f64) -> core::result::Result<JsValue, Thrown> {
     let record = Record::new();
-    let (ran, reason) = match report.map(|report| &report.ran) {
-        Some(Ran::Gpu) => ("gpu", JsValue::NULL),
-        Some(Ran::Core(reason)) => ("core", reason.to_string().into()),
-        None => ("core", "the device computes in f32".into()),
+    let (ran, code, reason) = match report.map(|report| &report.ran) {
+        Some(Ran::Gpu) => ("gpu", JsValue::NULL, JsValue::NULL),
+        Some(Ran::Core(reason)) => ("core", reason.code().into(), reason.to_string().into()),
+        None => ("core", "precision".into(), "the device computes in f32".into()),
     };
     record.field("ran", ran)?;
+    record.field("code", code)?;
     record.field("reason", reason)?;
     record.field("adapter", adapter)?;
     record.field("milliseconds", milliseconds)?;

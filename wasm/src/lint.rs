@@ -40,6 +40,9 @@ pub fn lint(batch: &Batch, input: &JsValue, config: &JsValue) -> Result {
     let scored = optional(input, "scored", sequences, flags)?;
     let first_update = optional(input, "first_update", sequences, flags)?;
     let ids = optional(input, "groups", sequences, words)?;
+    // a batch in which no sequence has a score, or none a slot, was logged without them
+    let expects_score = (0..sequences).any(|row| score(&scores, &scored, row).is_some());
+    let expects_tokens = tokens > 0;
     let mut report = Report { limit, counts: [0; RULES], findings: Array::new() };
     // by id; each with its first sequence
     let mut groups: Vec<Option<(usize, Group)>> = zeros(ids.as_ref().map_or(0, |_| sequences))?;
@@ -49,7 +52,8 @@ pub fn lint(batch: &Batch, input: &JsValue, config: &JsValue) -> Result {
         for (column, array) in Column::ALL.into_iter().zip(&columns) {
             sequence.set(column, array.as_ref().and_then(|array| array.get(slots.clone())));
         }
-        sequence.score = of(&scores, row).filter(|_| of(&scored, row).unwrap_or(true));
+        sequence.score = score(&scores, &scored, row);
+        (sequence.expects_score, sequence.expects_tokens) = (expects_score, expects_tokens);
         sequence.first_update = of(&first_update, row).unwrap_or(false);
         let mut found = Vec::new();
         check(&sequence, &options, &mut |finding| found.push(finding));
@@ -112,6 +116,11 @@ fn of<T: Copy>(list: &Option<Vec<T>>, row: usize) -> Option<T> {
     list.as_ref().and_then(|list| list.get(row)).copied()
 }
 
+/// The score of a sequence, unless it is marked as missing.
+fn score(scores: &Option<Vec<f64>>, scored: &Option<Vec<bool>>, row: usize) -> Option<f64> {
+    of(scores, row).filter(|_| of(scored, row).unwrap_or(true))
+}
+
 /// What was found: all counted, the first ones told.
 struct Report {
     limit: usize,
@@ -169,7 +178,9 @@ fn told(row: usize, finding: &Finding) -> Result<Record> {
 /// The numbers of a finding, by name.
 fn numbers_of(finding: &Finding) -> Vec<(&'static str, f64)> {
     match *finding {
-        Finding::NotANumber { value, more, .. } => vec![("value", value), ("more", more as f64)],
+        Finding::NotANumber { value, more, .. } | Finding::LogProbAboveZero { value, more, .. } => {
+            vec![("value", value), ("more", more as f64)]
+        }
         Finding::ScoreNotANumber { value } | Finding::RewardOnDroppedSlot { value, .. } => vec![("value", value)],
         Finding::LastTokenHidden { last, .. } => vec![("last", last as f64)],
         Finding::RatioAtFirstUpdate { ratio, tokens, .. } => vec![("ratio", ratio), ("tokens", tokens as f64)],

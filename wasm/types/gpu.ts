@@ -4,7 +4,13 @@
 export interface GpuReport {
   /** The GPU, within its tolerance; or the core, with its bits. */
   ran: "gpu" | "core";
-  /** Why the core computed: no kernel, a number that is not finite, a device that failed. */
+  /**
+   * Why the core computed, for programs: `not_finite`, the code of the error of a device that failed (`lost`,
+   * `out_of_memory`, `limit` …), `precision` for numbers in f64, or why the formula has no kernel (`sorts`,
+   * `per_sequence` …).
+   */
+  code: string | null;
+  /** The same in words. */
   reason: string | null;
   /** What the browser calls the device. */
   adapter: string;

@@ -422,7 +422,10 @@ export type LintRule =
   | "ratio-at-first-update"
   | "returns-disagree"
   | "group-not-centred"
-  | "tied-group";
+  | "tied-group"
+  | "log-prob-above-zero"
+  | "score-missing"
+  | "empty-sequence";
 
 /** A column that {@link lint} reads: one number per token slot. */
 export type LintColumn =

@@ -6,7 +6,7 @@ import { Controls } from "./edit/controls.js";
 import { ancestors, dependents } from "./explain/dependents.js";
 import { differencesOf, otherwise } from "./compare/differences.js";
 import { drawDifferences } from "./compare/view.js";
-import { withChoices, withGroup, withNextRole, withParameters, withProfile } from "./edit/edits.js";
+import { withChosen, withGroup, withNextRole, withParameters, withProfile } from "./edit/edits.js";
 import { copyNumber } from "../parts/copy.js";
 import { chainExports } from "./exports/index.js";
 import { ChainGrid } from "./grid/grid.js";
@@ -14,8 +14,10 @@ import { examples, findPreset } from "./examples/presets.js";
 import { changes, firstPlace, isShown } from "./grid/places.js";
 import { Reading } from "./explain/reading.js";
 import { readState } from "./state.js";
-import { drawIntro, drawStory } from "./examples/story.js";
+import { drawIntro, drawStory, isEdited } from "./examples/story.js";
 import { refusalText } from "../parts/refusals.js";
+import { drawStep } from "./examples/step-view.js";
+import { drawLegend } from "./grid/legend.js";
 import { drawSummary } from "./explain/summary.js";
 import { tableOf } from "./grid/table.js";
 import { reshaped, Toolbar } from "./edit/toolbar.js";
@@ -65,6 +67,7 @@ class ChainView {
       html("section", { class: "controls", id: "controls" }),
       html("section", { class: "tour", id: "tour", hidden: true }),
       html("section", { class: "chain", id: "chain" }),
+      html("section", { class: "legend", id: "legend" }),
       html("section", { class: "shape", id: "shape" }),
       html("section", { class: "summary", id: "summary" }),
       html("section", { class: "differences", id: "differences" }),
@@ -74,6 +77,7 @@ class ChainView {
         html("section", { class: "explain", id: "explain" }),
         html("section", { class: "chart", id: "chart" }),
       ),
+      html("section", { class: "step", id: "step", hidden: true }),
       html("section", { class: "comparison", id: "comparison" }),
     );
     /** @type {State} what is on the screen: the present, or a number still being typed */
@@ -88,6 +92,7 @@ class ChainView {
     /** @type {import("./compare/differences.js").Difference[]} */
     this.differences = [];
     this.waiting = 0;
+    this.telling = 0;
     this.grid = new ChainGrid(byId("chain"), {
       focus: (place) => this.choose(place),
       toggle: (place) => this.toggle(place),
@@ -115,15 +120,42 @@ class ChainView {
     });
     this.controls = new Controls(byId("controls"), {
       load: (id) => this.load(findPreset(id)?.state ?? this.present),
+      reset: () => this.load(findPreset(this.present.preset)?.state ?? this.present),
       start: (id) => this.load(stateAt(/** @type {import("./tours/tours.js").Tour} */ (findTour(id)), 0)),
       profile: (profile) => this.keep(withProfile(this.present, profile)),
       against: (against) => this.keep({ ...this.present, against }),
-      choose: (choices) => this.keep(withChoices(this.present, choices)),
+      choose: (choices) => this.keep(withChosen(this.present, choices)),
       set: (name, value, continued) =>
         this.attempt(withParameters(this.present, { [name]: value }), this.present.parameters[name], continued),
       look: (name) => this.mark(name),
     });
     container.addEventListener("keydown", (event) => this.strip.key(event, this.present));
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /**
+   * T starts the tour, from anywhere but a field being typed in.
+   * @param {KeyboardEvent} event
+   */
+  key(event) {
+    const { target } = event;
+    const typing = target instanceof HTMLElement && target.matches("input, select, textarea, [contenteditable]");
+    if (event.key.toLowerCase() !== "t" || event.ctrlKey || event.metaKey || event.altKey || typing) return;
+    if (this.present.tour || byId("intro").closest("[hidden]")) return;
+    event.preventDefault();
+    this.begin();
+  }
+
+  /** The tour for newcomers. */
+  begin() {
+    this.folded.clear();
+    this.keep(stateAt(/** @type {import("./tours/tours.js").Tour} */ (findTour("story")), 0));
+    byId("tour-next").focus();
+  }
+
+  /** Where a reader who skips the header wants to be. */
+  enter() {
+    this.grid.focus(this.place);
   }
 
   /** @returns {State} */
@@ -147,10 +179,8 @@ class ChainView {
 
   /** Draws everything: at the start, for another example, in another language. */
   drawAll() {
-    drawIntro(byId("intro"), this.shown);
-    drawStory(byId("comparison"), this.library, this.shown, (state) =>
-      this.keep({ ...state, tour: this.present.tour }),
-    );
+    drawIntro(byId("intro"), this.shown, () => this.begin());
+    drawLegend(byId("legend"), this.shown);
     if (!isShown(this.shown, this.place)) this.place = firstPlace(this.shown);
     this.drawNumbers();
     this.grid.setPlace(this.place);
@@ -159,17 +189,32 @@ class ChainView {
   /** What a changed number can change. */
   drawNumbers() {
     const other = otherwise(this.library, this.shown);
-    this.controls.draw(this.shown, this.result.settings);
+    this.controls.draw(this.shown, this.result.settings, isEdited(this.present));
     this.strip.draw(this.shown);
     this.grid.draw(tableOf(this.shown, this.result, other, (s) => this.folded.has(s) !== s < OPEN));
     this.toolbar.draw(this.shown, this.place);
     drawSummary(byId("summary"), this.shown, this.result, other);
     this.reading.draw(this.shown, this.result, this.place, this.differences);
     this.drawDifferences();
+    this.drawStory();
+  }
+
+  /** The published numbers beside those of the state; below the fold, so after the numbers have been drawn. */
+  drawStory() {
+    clearTimeout(this.telling);
+    this.telling = window.setTimeout(() => {
+      drawStep(byId("step"), this.library, this.shown, this.result);
+      drawStory(byId("comparison"), this.library, this.shown, (state) =>
+        this.keep({ ...state, tour: this.present.tour }),
+      );
+    });
   }
 
   /** Finding the causes takes one run per convention, so it follows after the numbers have been drawn. */
   drawDifferences() {
+    const legend = byId("legend");
+    // the legend explains the mark of differences only while something is compared
+    if ((legend.querySelector(".differs") !== null) !== (this.shown.against !== null)) drawLegend(legend, this.shown);
     if (!this.shown.against) this.differences = [];
     clearTimeout(this.waiting);
     if (this.shown.against) {
@@ -307,6 +352,30 @@ class ChainView {
     this.context.change(next, continued);
   }
 
+  /**
+   * The cell that a tour tells of, between the strip above and the panel below. Where the reader is to edit it, it gets
+   * the focus: Enter then edits instead of going on.
+   * @param {State} state
+   */
+  bring(state) {
+    const strip = byId("tour");
+    const cell = this.grid.elements.get(idOf(this.place));
+    if (!cell) return;
+    cell.style.scrollMarginTop = `${strip.offsetHeight + 60}px`;
+    cell.scrollIntoView({ block: "nearest", inline: "nearest" });
+    cell.style.scrollMarginTop = "";
+    const held = strip.contains(document.activeElement) || document.activeElement === document.body;
+    if (held && tourOf(state)?.waiting) this.grid.focus(this.place);
+  }
+
+  /**
+   * Focuses a cell, unfolding its sequence first.
+   * @param {Place} place
+   */
+  goTo(place) {
+    if (isShown(this.shown, place)) this.follow(idOf(place));
+  }
+
   /** @param {State} next */
   show(next) {
     const { result: before, settled, shown } = this;
@@ -323,7 +392,7 @@ class ChainView {
     }
     this.grid.mark("here", new Set(next.tour ? [idOf(this.place)] : []));
     if (told) this.mark(idOf(this.place));
-    if (told) this.grid.elements.get(idOf(this.place))?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (told) this.bring(next);
     // marked: what the edit changes in all; moving: what its last keystroke did
     const moved = changes(before, this.result);
     this.grid.pulse(new Set((before === settled ? moved : changes(settled, this.result)).keys()), moved);

@@ -29,7 +29,7 @@ export function drawAbout(container, data, name) {
               low: data.steps[0],
               high: data.steps[data.steps.length - 1],
             })
-          : data.steps.join(t("data.list")),
+          : t("data.about.stepList", { count: data.steps.length, steps: data.steps.join(t("data.list")) }),
     ],
     ["fields", data.fields.length === 0 ? t("data.about.noFields") : data.fields.map(fileName).join(t("data.list"))],
   ];
@@ -38,6 +38,8 @@ export function drawAbout(container, data, name) {
   );
   const computed = data.keys.filter((key) => !data.fields.includes(key)).map(quantityName);
   const notes = [];
+  if (data.padded > 0) notes.push(t("data.about.padded", { count: data.padded }));
+  notes.push(...impossible(data));
   if (computed.length > 0) notes.push(t("data.about.computed", { names: computed.join(t("data.list")) }));
   for (const { quantity, message } of data.refusals)
     notes.push(t("data.about.refused", { name: quantityName(quantity), message }));
@@ -47,6 +49,31 @@ export function drawAbout(container, data, name) {
     ...notes.map((note) => html("p", { class: "quiet" }, note)),
   );
 }
+
+/** Fields that cannot have numbers on one side of 0. */
+const SIDES = [
+  ...["logProbs", "oldLogProbs", "refLogProbs", "rolloutLogProbs"].map((key) => ({ key, word: "positive", sign: 1 })),
+  ...["entropies", "oldEntropies"].map((key) => ({ key, word: "negative", sign: -1 })),
+];
+
+/**
+ * Numbers that no distribution has.
+ * @param {Loaded} data
+ */
+const impossible = (data) =>
+  SIDES.flatMap(({ key, word, sign }) => {
+    const values = data.fields.includes(key) ? data.columns[key] : undefined;
+    if (!values) return [];
+    let [count, first] = [0, -1];
+    for (let slot = 0; slot < values.length; slot += 1) {
+      if (data.keep[slot] !== 1 || !(values[slot] * sign > 0)) continue;
+      count += 1;
+      if (first < 0) first = slot;
+    }
+    if (count === 0) return [];
+    const place = { sequence: data.sequence[first] + 1, token: data.token[first] + 1 };
+    return [t(`data.about.${word}`, { count, name: quantityName(key), ...place })];
+  });
 
 /**
  * @param {HTMLElement} container

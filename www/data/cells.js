@@ -1,6 +1,6 @@
 // What a cell of the tables says and how it is coloured. Colour never carries more than the number beside it.
 
-import { full, short } from "../parts/format.js";
+import { full, within } from "../parts/format.js";
 import { scaleOf } from "./quantities.js";
 
 /** @typedef {"plus" | "minus" | "size" | ""} Tone */
@@ -21,12 +21,15 @@ export function toneOf(quantity, value, scale) {
   return { tone: kind === "size" ? "size" : distance > 0 ? "plus" : "minus", strength };
 }
 
+/** How many digits a column of numbers is wide. */
+const ROOM = 9;
+
 /**
  * The number as printed: with its sign where the sign is what the colour says.
  * @param {string} quantity
  * @param {number} value
  */
-export const numberText = (quantity, value) => (scaleOf(quantity) === "sign" && value > 0 ? "+" : "") + short(value);
+export const numberText = (quantity, value) => within(value, ROOM, scaleOf(quantity) === "sign");
 
 /**
  * @param {string} quantity

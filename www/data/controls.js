@@ -60,7 +60,7 @@ export class Controls {
     for (const key of NUMBERS) {
       const name = t(`data.setting.${key}`);
       const field = numberField(`data-${key}`, {
-        label: [SYMBOLS[key] === "" ? name : `${SYMBOLS[key]} ${name}`],
+        label: [name.includes(SYMBOLS[key]) ? name : `${SYMBOLS[key]} ${name}`],
         step: STEPS[key],
         set: (value, continued) => {
           const why = problem(key, value);

@@ -141,7 +141,7 @@ export class Dataset {
   about() {
     const kept = this.keep.reduce((sum, keep) => sum + keep, 0);
     const steps = [...new Set(this.step)].filter((step) => !Number.isNaN(step)).sort((a, b) => a - b);
-    const { kind, passedOver } = this.file;
+    const { kind, passedOver, padded } = this.file;
     const {
       tokens,
       sequences,
@@ -165,6 +165,7 @@ export class Dataset {
     return {
       kind,
       passedOver,
+      padded,
       tokens,
       sequences,
       kept,

@@ -2,8 +2,8 @@
 
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
-import { full } from "../parts/format.js";
-import { textOf, visible } from "./flow.js";
+import { full, visible } from "../parts/format.js";
+import { textOf } from "./flow.js";
 import { fitsChain, samplesOf } from "./to-chain.js";
 import { quantityMeaning, quantityName } from "./words.js";
 

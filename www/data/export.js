@@ -28,13 +28,29 @@ function quoted(text) {
 }
 
 /**
+ * A field of the file under its usual name; what was computed under one that is not read as a field again.
+ * @param {Loaded} data
+ * @param {string} key
+ */
+const columnName = (data, key) => (data.fields.includes(key) ? fileName(key) : `computed_${key}`);
+
+/**
  * One token a row, in the order of the table.
  * @param {Loaded} data
  * @param {ArrayLike<number>} order
  * @param {string[]} keys
  */
 export function toCsv(data, order, keys) {
-  const head = ["sequence", "t", "token", "mask", "step", "group", "score", ...keys.map(fileName)];
+  const head = [
+    "sequence",
+    "t",
+    "token",
+    "mask",
+    "step",
+    "group",
+    "score",
+    ...keys.map((key) => columnName(data, key)),
+  ];
   const lines = [head.join(",")];
   for (let row = 0; row < order.length; row += 1) {
     const slot = order[row];
@@ -77,10 +93,7 @@ export function toJsonLines(data) {
       if (data.textEnds[end - 1] > (start === 0 ? 0 : data.textEnds[start - 1]))
         add("token_strings", JSON.stringify(slots.map((slot) => textOf(data, slot))));
       for (const key of data.keys)
-        add(
-          data.fields.includes(key) ? fileName(key) : `computed_${key}`,
-          `[${slots.map((slot) => digits(data.columns[key][slot])).join(",")}]`,
-        );
+        add(columnName(data, key), `[${slots.map((slot) => digits(data.columns[key][slot])).join(",")}]`);
     }
     lines.push(`{${parts.join(",")}}`);
   }

@@ -2,7 +2,7 @@
 
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
-import { short } from "../parts/format.js";
+import { short, visible } from "../parts/format.js";
 import { numberText, toneOf } from "./cells.js";
 import { scaleOf } from "./quantities.js";
 import { quantityName } from "./words.js";
@@ -16,13 +16,6 @@ export const PAGE = 600;
 export function textOf(data, slot) {
   return data.text.slice(slot === 0 ? 0 : data.textEnds[slot - 1], data.textEnds[slot]);
 }
-
-/** Blanks and ends of lines would not be seen. @param {string} text */
-export const visible = (text) =>
-  text
-    .replaceAll("\n", "⏎")
-    .replaceAll("\t", "⇥")
-    .replace(/^ +| +$/g, (blanks) => "·".repeat(blanks.length));
 
 /**
  * @param {HTMLElement} container

@@ -370,7 +370,7 @@ class DataPage {
   openChain(sequences, token) {
     const state = this.state;
     const next = this.data ? chainState(this.data, sequences, token, state.settings) : null;
-    if (next) this.context.open("chain", next);
+    if (next) this.context.open("chain", next.state, next.place);
     else this.intake.say([{ text: () => t("data.notInChain"), bad: true }]);
   }
 

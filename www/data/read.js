@@ -60,12 +60,13 @@ export function read(reader, name, file, scoreName = "") {
     const values = all.column(fileName(column));
     return values ? [[column, values]] : [];
   });
-  const { kind, passedOver, parts, offsets, keep, places, steps, scores, scored, firstUpdate } = all;
+  const { kind, passedOver, padded, parts, offsets, keep, places, steps, scores, scored, firstUpdate } = all;
   const { group, groupNames, prompt, prompts, text, textEnds } = all;
   all.free();
   return {
     kind,
     passedOver,
+    padded,
     parts,
     offsets,
     keep,

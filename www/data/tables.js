@@ -2,7 +2,8 @@
 
 import { t } from "../i18n/index.js";
 import { short } from "../parts/format.js";
-import { textOf, visible } from "./flow.js";
+import { textOf } from "./flow.js";
+import { visible } from "../parts/format.js";
 import { quantityMeaning, quantityName } from "./words.js";
 
 /** @typedef {import("./types.js").Loaded} Loaded */

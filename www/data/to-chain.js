@@ -60,7 +60,10 @@ function part(data, sequence, token) {
   };
   const inputs = Object.fromEntries(Object.entries(given).filter(([, numbers]) => numbers !== undefined));
   const roles = kept.map((keep, i) => (keep ? "policy" : i > last ? "padding" : "tool"));
-  return { group: 0, prompt: (data.prompts[data.prompt[sequence]] ?? "").slice(0, 200), tokens, roles, inputs };
+  const prompt = (data.prompts[data.prompt[sequence]] ?? "").slice(0, 180);
+  // of a long response, which of its tokens these are
+  const cut = slots.length < length ? ` [${first + 1}–${first + slots.length}]` : "";
+  return { first, sequence: { group: 0, prompt: prompt + cut, tokens, roles, inputs } };
 }
 
 /**
@@ -68,7 +71,8 @@ function part(data, sequence, token) {
  * @param {number[]} sequences all of one prompt
  * @param {number} token where a long one is cut around
  * @param {import("./state.js").Settings} settings
- * @returns {import("../chain/state.js").State | null} null where the chain cannot show it
+ * @returns {{ state: import("../chain/state.js").State, place: import("../chain/edit/edits.js").Place } | null} with
+ *   the cell of that token; null where the chain cannot show it
  */
 export function chainState(data, sequences, token, settings) {
   const parts = sequences.map((sequence) => part(data, sequence, token));
@@ -80,5 +84,9 @@ export function chainState(data, sequences, token, settings) {
     advantage: data.columns.values ? "gae" : "given",
     weight: "raw",
   };
-  return stateFromSequences(parts, { parameters, choices });
+  const state = stateFromSequences(
+    parts.map((one) => one.sequence),
+    { parameters, choices },
+  );
+  return state && { state, place: { row: "token", sequence: 0, index: Math.max(0, token - parts[0].first) } };
 }

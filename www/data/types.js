@@ -10,6 +10,7 @@
  * @property {import("../engines/switch.js").Outcome | null} ran what that took
  * @property {string} kind the usual ending of its format
  * @property {string[]} passedOver
+ * @property {number} padded sequences whose texts end with padding
  * @property {number} tokens
  * @property {number} sequences
  * @property {number} kept

@@ -7,6 +7,8 @@ import { replayed } from "./replay.js";
 /** @typedef {import("../engine.js").Library} Library */
 /** @typedef {"core" | "simd128" | "webgpu"} EngineName */
 
+/** @typedef {{ code: string, reason: string }} Why why the core answered: for programs, and in English */
+
 /**
  * @typedef {object} Device what ran on a GPU
  * @property {string} adapter
@@ -15,7 +17,7 @@ import { replayed } from "./replay.js";
  * @property {number} dispatches
  * @property {number} bytesUp
  * @property {number} bytesDown
- * @property {Record<string, string>} core formulas that the core answered, and why
+ * @property {Record<string, Why>} core formulas that the core answered, and why
  * @property {boolean} first whether these were its first calls, for which it compiles
  */
 
@@ -98,7 +100,7 @@ async function runOnGpu(work) {
     milliseconds += performance.now() - start;
     device.asked += 1;
     if (report.ran === "gpu") device.calls += 1;
-    else device.core[name] = report.reason ?? "";
+    else device.core[name] = { code: report.code ?? "", reason: report.reason ?? "" };
     device.dispatches += report.dispatches;
     device.bytesUp += report.bytesUp;
     device.bytesDown += report.bytesDown;

@@ -1,7 +1,7 @@
 // The choice of an engine, and what came of it: the time, and the largest difference from the core.
 // It is no part of a page's state: what a machine can run is not for a link to say.
 
-import { currentLanguage, t } from "../i18n/index.js";
+import { currentLanguage, hasText, t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { short } from "../parts/format.js";
 import { ENGINES, isThere, ownEngine } from "./run.js";
@@ -21,6 +21,13 @@ const rounded = (/** @type {number} */ x) => Number(x.toPrecision(3));
 /** @param {number} bytes */
 const size = (bytes) =>
   bytes < 1e4 ? `${bytes} B` : bytes < 1e7 ? `${short(rounded(bytes / 1e3))} kB` : `${short(rounded(bytes / 1e6))} MB`;
+
+/**
+ * Why the core answered. An error of a call has no text here; the library says it in English.
+ * @param {import("./run.js").Why} why
+ */
+const why = ({ code, reason }) =>
+  hasText(`engines.why.${code}`) ? t(`engines.why.${code}`) : html("span", { lang: "en" }, reason);
 
 export class EngineSwitch {
   /**
@@ -109,12 +116,12 @@ export class EngineSwitch {
       );
       if (first) words.push(t("engines.first"));
       if (missed.length === 0) return [joined(words)];
-      // the library says why in English
-      const reasons = [...new Set(missed.map(([, reason]) => reason))].map((reason) => {
-        const formulas = missed.filter(([, other]) => other === reason).map(([formula]) => formula);
-        return `${formulas.join(", ")}: ${reason}`;
+      const reasons = [...new Set(missed.map(([, { code }]) => code))].map((code) => {
+        const same = missed.filter(([, other]) => other.code === code);
+        return [`${same.map(([formula]) => formula).join(", ")}: `, why(same[0][1])];
       });
-      return [joined([...words, t("engines.onCore")]), " ", html("span", { lang: "en" }, reasons.join("; "))];
+      const parts = reasons.flatMap((reason, index) => (index === 0 ? reason : ["; ", ...reason]));
+      return [joined([...words, t("engines.onCore")]), " ", ...parts];
     });
   }
 

@@ -5,8 +5,9 @@ import { html } from "../parts/dom.js";
 import { choiceField } from "../parts/fields.js";
 import { short } from "../parts/format.js";
 import { PlotView, sample } from "../parts/plot.js";
+import { slider } from "../parts/slider.js";
 import { smoothed, thinned } from "./curve.js";
-import { Intake } from "./intake.js";
+import { HistoryIntake } from "./intake.js";
 import { savePicture } from "./picture.js";
 import {
   initial,
@@ -29,7 +30,7 @@ import { collapseStep, RunTable, statisticsCsv } from "./table.js";
 /** @type {import("../pages.js").Page} */
 export const page = {
   texts: ["histories"],
-  styles: ["labs", "histories"],
+  styles: ["labs", "intake", "histories"],
   initial,
   read,
   mount: (container, context) => new HistoriesView(container, context),
@@ -49,7 +50,7 @@ class HistoriesView {
     const part = (/** @type {string} */ id, /** @type {string} */ kind, more = {}) =>
       html("section", { class: kind, id: `histories-${id}`, ...more });
     this.lead = part("lead", "lab-lead");
-    this.intakePart = part("intake", "histories-intake");
+    this.intakePart = part("intake", "file-intake");
     this.controls = part("controls", "lab-fields");
     this.tools = html("div", { class: "histories-tools", role: "toolbar" });
     this.plotPart = part("plot", "lab-view");
@@ -73,7 +74,7 @@ class HistoriesView {
     this.plotPart.append(this.legend);
     /** @type {import("./intake.js").Loaded[]} read while another page was in front */
     this.pending = [];
-    this.intake = new Intake(this.intakePart, container, {
+    this.intake = new HistoryIntake(this.intakePart, container, {
       add: (loaded) => this.add(loaded),
       room: (files) => Math.min(files, MOST_RUNS - this.state.runs.filter((run) => !isSample(run)).length),
       samples: () => this.context.change({ ...this.state, runs: initial().runs, zoom: null }),
@@ -158,12 +159,7 @@ class HistoriesView {
       this.kind.element,
       this.window.element,
       this.weight.element,
-      html(
-        "div",
-        { class: "histories-check" },
-        marked,
-        html("label", { for: "histories-marked" }, t("histories.mark")),
-      ),
+      html("div", { class: "lab-check" }, marked, html("label", { for: "histories-marked" }, t("histories.mark"))),
       this.share.element,
     );
     this.controls.setAttribute("aria-label", t("histories.controls"));
@@ -343,38 +339,4 @@ class HistoriesView {
       },
     ];
   }
-}
-
-/**
- * @param {string} id
- * @param {string} label
- * @param {[number, number, number]} range from, to, step
- * @param {(value: number, continued: boolean) => void} set
- */
-function slider(id, label, [min, max, step], set) {
-  const input = html("input", { type: "range", id, min, max, step });
-  const output = html("output", { for: id });
-  let continued = false;
-  input.addEventListener("input", () => {
-    set(Number(input.value), continued);
-    continued = true;
-  });
-  input.addEventListener("change", () => {
-    continued = false;
-  });
-  /** @param {number} value @param {string} words */
-  const show = (value, words) => {
-    input.value = String(value);
-    input.setAttribute("aria-valuetext", words);
-    output.textContent = words;
-  };
-  return {
-    element: html(
-      "div",
-      { class: "field histories-slider" },
-      html("label", { for: id }, label),
-      html("span", {}, input, output),
-    ),
-    show,
-  };
 }

@@ -43,6 +43,9 @@ export async function setLanguage(wanted) {
 /** @returns {string} */
 export const currentLanguage = () => language;
 
+/** Whether there is a text. @param {string} key */
+export const hasText = (key) => key in catalogues[language];
+
 /**
  * @param {string} key
  * @param {Record<string, string | number>} [values]
@@ -54,5 +57,9 @@ export function t(key, values = {}) {
     console.error(`no text for ${key} in ${language}`);
     return key;
   }
-  return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
+  // {count|sequence|sequences}: the first word for one, the second for any other number
+  return text.replace(/\{(\w+)(?:\|([^|{}]*)\|([^|{}]*))?\}/g, (whole, name, one, many) => {
+    if (!(name in values)) return whole;
+    return one === undefined ? String(values[name]) : String(values[name]) === "1" ? one : many;
+  });
 }

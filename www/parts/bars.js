@@ -1,7 +1,7 @@
 // The chosen row as bars over the tokens; a state's bar stands between two tokens, as in the grid.
 
 import { svg, html } from "./dom.js";
-import { short, subscript } from "./format.js";
+import { digitsWide, short, subscript, visible } from "./format.js";
 import { t } from "../i18n/index.js";
 
 const WIDTH = 560;
@@ -23,8 +23,11 @@ const SIDE = 8;
  * @property {string} [ghostName]
  */
 
-/** More columns than this leave no room for a number on each. */
+/** More columns than this leave no room for a token under each. */
 const NUMBERED = 16;
+/** Of a digit and of a letter of a token, in the units of the picture. */
+const DIGIT = 7.8;
+const LETTER = 8.3;
 
 /**
  * @param {HTMLElement} container
@@ -62,10 +65,15 @@ export function drawChart(container, data) {
       svg(
         "text",
         { x: x(index, "action"), y: HEIGHT - 8, lang: "zh", class: data.mask[index] ? "tick" : "tick dropped" },
-        token,
+        shortened(visible(token), (2 * half * every) / LETTER),
       ),
     );
   }
+  const wide = (/** @type {number} */ value) => DIGIT * digitsWide(brief(value));
+  const roomy = every === 1 && values.every((value, i) => data.mask[i] === false || wide(value) < 2 * half - 3);
+  // a number over the first or the last bar may be wider than its column
+  const inside = (/** @type {number} */ centre, /** @type {number} */ width) =>
+    Math.max(width / 2 + 1, Math.min(WIDTH - width / 2 - 1, centre));
   for (const [index, value] of values.entries()) {
     const dropped = data.mask[index] === false;
     const centre = x(index, data.align);
@@ -90,13 +98,17 @@ export function drawChart(container, data) {
         }),
       );
     }
-    if (every > 1 && index !== data.chosen) continue;
+    if (!roomy && index !== data.chosen) continue;
     const above = !(value < 0);
     const edge = Number.isFinite(value) ? y(value) : y(0);
     picture.append(
       svg(
         "text",
-        { x: centre, y: above ? edge - 5 : edge + 12, class: index === data.chosen ? "number chosen" : "number" },
+        {
+          x: inside(centre, wide(value)),
+          y: above ? edge - 5 : edge + 12,
+          class: index === data.chosen ? "number chosen" : "number",
+        },
         brief(value),
       ),
     );
@@ -112,6 +124,21 @@ export function drawChart(container, data) {
  * @param {number} value
  */
 const brief = (value) => short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(3)) : value);
+
+/**
+ * @param {string} token
+ * @param {number} letters there is room for; a Chinese one takes two
+ */
+function shortened(token, letters) {
+  let width = 0;
+  let text = "";
+  for (const letter of token) {
+    width += letter > "\u2e7f" ? 1.7 : 1;
+    if (width > Math.max(2, letters)) return `${text}…`;
+    text += letter;
+  }
+  return token;
+}
 
 /**
  * @param {ChartData} data

@@ -5,6 +5,7 @@ import { html } from "./dom.js";
 export class Bubble {
   constructor() {
     this.element = html("p", { class: "bubble", role: "alert", hidden: true });
+    document.addEventListener("pointerdown", () => this.hide());
   }
 
   hide() {

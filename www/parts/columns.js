@@ -89,6 +89,7 @@ export class Columns extends Grid {
     this.elements.clear();
     this.lines = [];
     this.editing = null;
+    this.widest = 0;
     const columns = table.heads.length;
     const head = html(
       "div",

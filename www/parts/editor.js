@@ -1,6 +1,7 @@
 // A text field inside a cell, for as long as the cell is being edited.
 
 import { html } from "./dom.js";
+import { signKey } from "./sign-key.js";
 
 /**
  * @typedef {object} Editing
@@ -47,7 +48,8 @@ export function openEditor(cell, editing) {
   });
   field.addEventListener("input", () => editing.preview(field.value));
   field.addEventListener("blur", () => close(field.value, false));
-  cell.replaceChildren(field);
+  const sign = editing.mode === "text" ? null : signKey(field);
+  cell.replaceChildren(field, ...(sign ? [sign] : []));
   field.focus();
   if (editing.selected) field.select();
 }

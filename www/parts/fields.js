@@ -2,6 +2,7 @@
 
 import { html } from "./dom.js";
 import { full, parse } from "./format.js";
+import { signKey } from "./sign-key.js";
 import { t } from "../i18n/index.js";
 
 /**
@@ -28,8 +29,18 @@ export function numberField(name, { label: words, step, set, focus }) {
     "aria-describedby": `problem-${name}`,
   });
   const problem = html("span", { class: "problem", id: `problem-${name}`, role: "alert" });
+  const tell = (/** @type {string} */ reason) => {
+    problem.textContent = reason;
+    if (reason !== "") untilNextAct(problem);
+  };
   const label = html("label", { for: `field-${name}` }, ...words);
-  const element = html("div", { class: "field" }, label, input, problem);
+  const element = html(
+    "div",
+    { class: "field" },
+    label,
+    html("span", { class: "with-sign" }, input, signKey(input)),
+    problem,
+  );
   let value = 0;
   let moving = false;
 
@@ -45,7 +56,7 @@ export function numberField(name, { label: words, step, set, focus }) {
    */
   const attempt = (next, continued) => {
     const reason = set(next, continued);
-    problem.textContent = reason ?? "";
+    tell(reason ?? "");
     input.setAttribute("aria-invalid", String(reason !== null));
     return reason === null;
   };
@@ -61,7 +72,7 @@ export function numberField(name, { label: words, step, set, focus }) {
   const typed = () => {
     const parsed = parse(input.value);
     if ("problem" in parsed) {
-      problem.textContent = t(`bad.${parsed.problem}`, { text: input.value, old: full(value) });
+      tell(t(`bad.${parsed.problem}`, { text: input.value, old: full(value) }));
       input.setAttribute("aria-invalid", "true");
     } else if (!Object.is(parsed.value, value)) attempt(parsed.value, false);
     else {
@@ -100,6 +111,22 @@ export function numberField(name, { label: words, step, set, focus }) {
     moving = false;
   });
   return { element, input, show };
+}
+
+/**
+ * A message says why a number was not taken, and goes with the next key or press: several would cover each other.
+ * @param {HTMLElement} message
+ */
+function untilNextAct(message) {
+  const clear = () => {
+    message.textContent = "";
+    message.parentElement?.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
+    for (const act of ["keydown", "pointerdown"]) document.removeEventListener(act, clear, true);
+  };
+  // not the act that brought it
+  setTimeout(() => {
+    for (const act of ["keydown", "pointerdown"]) document.addEventListener(act, clear, true);
+  });
 }
 
 /**

@@ -4,6 +4,7 @@
 import { Bubble } from "./bubble.js";
 import { html, setText } from "./dom.js";
 import { openEditor } from "./editor.js";
+import { digitsWide } from "./format.js";
 
 /**
  * @typedef {object} Cell
@@ -70,6 +71,8 @@ export class Grid {
     this.clicked = "";
     /** @type {HTMLElement | null} */
     this.editing = null;
+    /** how wide the widest number is, in digits: columns are made to fit it */
+    this.widest = 0;
     /** @type {WeakMap<HTMLElement, string>} the classes a cell has beside its marks */
     this.looks = new WeakMap();
     /** @type {Record<Mark, Set<string>>} */
@@ -135,9 +138,23 @@ export class Grid {
       if (cell.kind !== "text") element.setAttribute("aria-readonly", String(cell.kind === "result"));
     }
     this.label(element, cell.label);
+    if (cell.kind !== "text") this.widen(cell.text);
     // the editor lives inside the cell while it is open
     if (element === this.editing) element.classList.add("editing");
     else setText(element, cell.text);
+  }
+
+  /**
+   * Makes room for a number. Columns never become narrower again while the table stays the same: an edit would move
+   * everything.
+   * @param {string} text
+   */
+  widen(text) {
+    // a number with its name stands in a line of its own
+    const width = text.length <= this.widest / 2 || text.includes("=") ? 0 : Math.ceil(digitsWide(text));
+    if (width <= this.widest) return;
+    this.widest = width;
+    this.scroller.style.setProperty("--digits", String(width));
   }
 
   /**

@@ -27,6 +27,19 @@ export const group = (...parts) => mathml("mrow", {}, ...parts);
 export const brackets = (...parts) => group(op("("), ...parts, op(")"));
 
 /**
+ * [condition]: 1 where it holds, else 0.
+ * @param {Child[]} parts
+ */
+export const when = (...parts) => group(op("["), ...parts, op("]"));
+
+/**
+ * A function of what is in the brackets.
+ * @param {string} what
+ * @param {Child[]} parts
+ */
+export const call = (what, ...parts) => group(upright(what), brackets(...parts));
+
+/**
  * @param {Element} base
  * @param {Element | string} index
  */
@@ -47,6 +60,17 @@ export const over = (above, below) => mathml("mfrac", {}, above, below);
 
 /** @param {Child[]} parts */
 export const root = (...parts) => mathml("msqrt", {}, ...parts);
+
+/**
+ * @param {number} value 1e-6 as a power, as people write it
+ * @returns {Element | null} null where it is no power of ten below 1
+ */
+export function powerOfTen(value) {
+  const exponent = Math.round(Math.log10(value));
+  return value < 1 && Number(`1e${exponent}`) === value
+    ? sup(number("10"), group(op("−"), number(String(-exponent))))
+    : null;
+}
 
 /**
  * @param {"inline" | "block"} display

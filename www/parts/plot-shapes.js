@@ -149,6 +149,7 @@ export function curve(frame, plot, series) {
     return places
       .filter((i) => Number.isFinite(y[i]))
       .map((i) => svg("circle", { ...drawn, cx: px(x[i]), cy: py(y[i]), r: 3 }));
+  if (kind === "band") return [clipped(frame, band(frame, series, drawn.class))];
   let path = "";
   let open = false;
   for (const i of places) {
@@ -157,6 +158,20 @@ export function curve(frame, plot, series) {
     open = fits;
   }
   return [clipped(frame, svg("path", { ...drawn, d: path || "M0 0" }, svg("title", {}, series.name)))];
+}
+
+/**
+ * The space between two curves.
+ * @param {Frame} frame
+ * @param {Series} series
+ * @param {string} look
+ */
+function band({ px, py, height }, { id, x, y, top = [] }, look) {
+  const places = Array.from(x, (_, i) => i).filter((i) => Number.isFinite(px(x[i]) + y[i] + top[i]));
+  const point = (/** @type {number} */ i, /** @type {ArrayLike<number>} */ of) =>
+    `${px(x[i]).toFixed(2)} ${clamp(py(of[i]), -height, 2 * height).toFixed(2)}`;
+  const edge = [...places.map((i) => point(i, y)), ...places.reverse().map((i) => point(i, top))];
+  return svg("path", { class: `${look} band`, "data-series": id, d: edge.length > 0 ? `M${edge.join("L")}Z` : "M0 0" });
 }
 
 /**

@@ -16,8 +16,9 @@ export { ticks } from "./scale.js";
  * @property {string} name
  * @property {ArrayLike<number>} x ascending
  * @property {ArrayLike<number>} y where it is not finite the curve is broken
- * @property {"line" | "bars" | "points"} [kind] default "line"; a bar goes from 0 to y,
- *   as wide as the distance to its neighbour
+ * @property {"line" | "bars" | "points" | "band"} [kind] default "line"; a bar goes from 0 to y,
+ *   as wide as the distance to its neighbour; a band from y to `top`
+ * @property {ArrayLike<number>} [top] of a band
  * @property {number} [colour] 0 to 7, default its place among the series
  * @property {number} [dash] 0 to 7, default as the colour
  * @property {boolean} [quiet] thin and grey: for comparison only
@@ -41,6 +42,7 @@ export { ticks } from "./scale.js";
  * @property {[number, number] | null} [zoom] the part of x shown; null for all
  * @property {(zoom: [number, number] | null) => void} [setZoom] without it there is no zoom
  * @property {Movable} [movable] takes the place of zoom and cursor
+ * @property {(x: number) => void} [choose] a click, or Enter at the cursor
  * @property {boolean} [legend] default true
  */
 
@@ -98,8 +100,9 @@ export class PlotView {
     const shown = plot.series.filter(({ id }) => !this.hidden.has(id));
     const domain = plot.zoom ?? plot.x.domain ?? extent(shown.flatMap(({ x }) => Array.from(x)));
     this.x = scale(domain, { log: plot.x.log, count: this.width < 420 ? 4 : 6 });
-    const inside = (/** @type {Series} */ { x, y, kind }) => [
+    const inside = (/** @type {Series} */ { x, y, kind, top = [] }) => [
       ...Array.from(y).filter((_, i) => x[i] >= domain[0] && x[i] <= domain[1]),
+      ...Array.from(top).filter((_, i) => x[i] >= domain[0] && x[i] <= domain[1]),
       ...(kind === "bars" ? [0] : []),
     ];
     this.y = scale(plot.y.domain ?? padded(extent(shown.flatMap(inside))), { count: this.compact ? 3 : 5 });
@@ -203,8 +206,8 @@ export class PlotView {
 
   /** A drag sideways moves the mark, or chooses the part to be shown. @param {PointerEvent} down */
   drag(down) {
-    const { setZoom, movable } = this.plot ?? {};
-    if (down.button !== 0 || !(setZoom || movable)) return;
+    const { setZoom, movable, choose } = this.plot ?? {};
+    if (down.button !== 0 || !(setZoom || movable || choose)) return;
     const from = this.valueAt(down);
     this.picture.setPointerCapture(down.pointerId);
     if (movable) movable.set(from, false);
@@ -218,6 +221,7 @@ export class PlotView {
       const to = this.valueAt(/** @type {PointerEvent} */ (event));
       if (Math.abs((this.x?.place(to) ?? 0) - (this.x?.place(from) ?? 0)) > 0.02)
         setZoom?.([Math.min(from, to), Math.max(from, to)]);
+      else this.plot?.choose?.(to);
     };
     for (const kind of ["pointerup", "pointercancel"]) this.picture.addEventListener(kind, end, { once: true });
   }
@@ -226,7 +230,7 @@ export class PlotView {
   key(event) {
     const { plot, x } = this;
     if (!plot || !x || event.ctrlKey || event.metaKey || event.altKey) return;
-    const { movable, setZoom } = plot;
+    const { movable, setZoom, choose } = plot;
     const at = x.place(movable ? movable.x : Number.isFinite(this.cursor) ? this.cursor : x.value(0.5));
     const step = event.shiftKey ? 0.1 : 0.01;
     const to = (/** @type {number} */ place) => {
@@ -243,6 +247,7 @@ export class PlotView {
     const keys = {
       ArrowLeft: () => to(at - step),
       ArrowRight: () => to(at + step),
+      ...(choose ? { Enter: () => choose(x.value(at)) } : {}),
       Home: () => to(0),
       End: () => to(1),
       ...(movable
@@ -265,7 +270,7 @@ export class PlotView {
       this.readout.textContent = "\u00a0";
       return;
     }
-    const shown = this.plot.series.filter(({ id, quiet }) => !this.hidden.has(id) && !quiet);
+    const shown = this.plot.series.filter(({ id, quiet, kind }) => !this.hidden.has(id) && !quiet && kind !== "band");
     const values = shown.map((series) => `${series.name} ${brief(nearest(series, this.cursor))}`).join(" · ");
     this.readout.textContent = t("plot.cursor", { x: brief(this.cursor), values });
   }

@@ -29,10 +29,22 @@ export async function linkTo(snapshot) {
 }
 
 export class Address {
-  /** @param {(found: { snapshot: Snapshot } | { problem: Problem }) => void} follow */
-  constructor(follow) {
+  /**
+   * @param {(found: { snapshot: Snapshot } | { problem: Problem }) => void} follow
+   * @param {(page: string) => void} open goes to a page and leaves the states as they are
+   */
+  constructor(follow, open) {
     this.timer = 0;
     this.written = location.hash;
+    /** the page of this entry of the browser's history; none before the first */
+    this.page = "";
+    window.addEventListener("popstate", ({ state }) => {
+      // an entry of ours: Back and Forward move between pages, numbers are for undo
+      if (typeof state?.page !== "string") return;
+      this.page = state.page;
+      this.written = location.hash;
+      open(state.page);
+    });
     window.addEventListener("hashchange", async () => {
       if (location.hash === this.written) return;
       // a pending write is older than the link that has just arrived
@@ -47,8 +59,20 @@ export class Address {
 
   /** @param {Snapshot} snapshot */
   changed(snapshot) {
+    if (snapshot.page !== this.page) this.turn(snapshot.page);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(snapshot), PAUSE);
+  }
+
+  /**
+   * Another page is another entry, so that Back leads to the one before; the first one is the entry that is there.
+   * @param {string} page
+   */
+  turn(page) {
+    const first = this.page === "";
+    this.page = page;
+    if (first) history.replaceState({ page }, "");
+    else history.pushState({ page }, "", withPage(new URL(location.href), page));
   }
 
   /** @param {Snapshot} snapshot */
@@ -57,7 +81,7 @@ export class Address {
     const fragment = Object.keys(snapshot.states).length > 0 ? await encode(snapshot) : "";
     if (timer !== this.timer) return;
     const address = new URL(location.href);
-    if (snapshot.page !== "chain" || address.searchParams.has("page")) address.searchParams.set("page", snapshot.page);
+    withPage(address, snapshot.page);
     address.hash = fragment.length > LONGEST ? "" : fragment;
     this.replace(address);
   }
@@ -77,10 +101,19 @@ export class Address {
   replace(address) {
     if (address.href === location.href) return;
     try {
-      history.replaceState(null, "", address);
+      history.replaceState({ page: this.page }, "", address);
       this.written = location.hash;
     } catch {
       // browsers refuse too many changes in a short time; the next one writes it all
     }
   }
+}
+
+/**
+ * @param {URL} address
+ * @param {string} page
+ */
+function withPage(address, page) {
+  if (page !== "chain" || address.searchParams.has("page")) address.searchParams.set("page", page);
+  return address;
 }

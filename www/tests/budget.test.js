@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, numberOf, open, pageModule, repository } from "./harness.js";
-
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
-const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8").catch(() => "");
+import { browserTest, numberOf, open, pageModule } from "./harness.js";
+import { checkViews } from "./lab-checks.js";
 
 const set = async (page, name, value) => {
   await page.locator(`#field-budget-${name}`).fill(String(value));
@@ -427,43 +422,8 @@ test("what a link may carry: hostile states are mended, never thrown", browserTe
   await end();
 });
 
-for (const lang of ["en", "zh"]) {
-  for (const [theme, width] of [
-    ["light", 360],
-    ["dark", 800],
-    ["dark", 360],
-    ["light", 1400],
-    ["dark", 1400],
-  ]) {
-    test(
-      `budget, ${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`,
-      browserTest,
-      async () => {
-        const { page, problems, close: end } = await open({ page: "budget", lang, theme, width });
-        await choose(page, "scenario", "collapse");
-        await goTo(page, 130);
-        await mkdir(screenshots, { recursive: true });
-        await page.screenshot({ path: join(screenshots, `budget-${width}-${theme}-${lang}.png`), fullPage: true });
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-        assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined/);
-        await page.evaluate(axeSource);
-        const { violations } = await page.evaluate(() => globalThis.axe.run());
-        assert.deepEqual(
-          violations.map(
-            ({ id, nodes }) =>
-              `${id}: ${nodes
-                .slice(0, 3)
-                .map((node) => `${node.html} ${node.failureSummary}`)
-                .join("; ")}`,
-          ),
-          [],
-        );
-        assert.deepEqual(problems, []);
-        await end();
-      },
-    );
-  }
-}
+checkViews("budget", async (page, check) => {
+  await choose(page, "scenario", "collapse");
+  await goTo(page, 130);
+  await check("collapse");
+});

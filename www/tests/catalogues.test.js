@@ -52,10 +52,16 @@ test("no text is left over", async () => {
   const text = (await sources()).join("\n") + (await readFile(new URL("index.html", folder), "utf8"));
   // whole literals, and patterns such as `row.${key}`; one of placeholders only would match everything
   const literals = new Set([...text.matchAll(/"([\w-]+(?:\.[\w-]+)+)"/g)].map((match) => match[1]));
-  const patterns = [...text.matchAll(/`([\w-]+\.(?:[\w.-]|\$\{[^}`]*\})*)`/g)].map(
-    (match) =>
+  const templates = [...text.matchAll(/`([\w-]+\.(?:[\w.-]|\$\{[^}`]*\})*)`/g)].map((match) => match[1]);
+  // parts that pages extend begin their keys with the id that the page hands over
+  const owners = [...text.matchAll(/\bsuper\([^{}]*\{\s*id: "(\w+)"/g)].map((match) => match[1]);
+  assert.ok(owners.length > 3, owners.join());
+  for (const [, rest] of text.matchAll(/`\$\{(?:this\.kind\.)?id\}\.((?:[\w.-]|\$\{[^}`]*\})*)`/g))
+    for (const owner of owners) templates.push(`${owner}.${rest}`);
+  const patterns = templates.map(
+    (template) =>
       new RegExp(
-        `^${match[1]
+        `^${template
           .replace(/\$\{[^}]*\}/g, "\u0000")
           .replaceAll(".", "\\.")
           .replaceAll("\u0000", "[\\w.-]+")}$`,
@@ -103,8 +109,8 @@ test("faults of files read as the reader words them", async () => {
   const source = await readFile(new URL("../reader/src/fault.rs", folder), "utf8");
   const table = [...source.matchAll(/^ {4}\w+ "(\w+)" \{[^}]*\}\s*=> "((?:[^"\\]|\\.)*)",$/gm)];
   assert.ok(table.length > 30);
-  // the page words these itself: it has no docs/, and formats and codecs of its own
-  const own = ["unknownKind", "noRollout", "io", "stopped", "codec"];
+  // the page words these itself: it has no docs/ and no --field, and formats of its own
+  const own = ["unknownKind", "noRollout", "io", "stopped", "codec", "twice"];
   for (const [, code, sentence] of table) {
     const shown = en.all[`data.fault.${code}`];
     assert.ok(shown, code);

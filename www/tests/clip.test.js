@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, numberOf, open, repository, setParameter } from "./harness.js";
-import { checkAxe } from "./lab-checks.js";
+import { browserTest, numberOf, open, setParameter } from "./harness.js";
+import { checkViews } from "./lab-checks.js";
 import { evaluate, sidesOf, textOf, treesOf } from "./mathml.js";
-
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 
 const shown = async (page, id, column) =>
   numberOf(await page.locator(`tr[data-loss="${id}"] td[data-column="${column}"]`).innerText());
@@ -307,29 +303,8 @@ test("states from outside are checked", browserTest, async () => {
   await close();
 });
 
-for (const lang of ["en", "zh"]) {
-  for (const theme of ["light", "dark"]) {
-    for (const width of [360, 800, 1400]) {
-      test(`${lang}, ${theme}, ${width} wide: nothing sticks out, no axe violations`, browserTest, async () => {
-        const { page, problems, close } = await open({
-          page: "clip",
-          lang,
-          theme,
-          width,
-          height: width === 360 ? 740 : 1000,
-        });
-        await mkdir(screenshots, { recursive: true });
-        if (theme === "dark") await example(page, "all");
-        await page.waitForTimeout(100);
-        await page.screenshot({ path: join(screenshots, `clip-${width}-${theme}-${lang}.png`), fullPage: true });
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `${overflow} pixels too wide`);
-        await checkAxe(page);
-        assert.deepEqual(problems, []);
-        await close();
-      });
-    }
-  }
-}
+checkViews("clip", async (page, check) => {
+  await check("start");
+  await example(page, "all");
+  await check("all");
+});

@@ -2,15 +2,14 @@
 // a hundred thousand tokens.
 
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { hostile, MARKUP } from "./data-files.js";
 import { browserTest, numberOf, open, repository } from "./harness.js";
+import { checkViews } from "./lab-checks.js";
 
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 const scratch = await mkdtemp(join(tmpdir(), "tokenwise-data-"));
 after(() => rm(scratch, { recursive: true }));
 
@@ -79,7 +78,10 @@ for (const lang of ["en", "zh"]) {
         (cell) => !cell.textContent.includes("−"),
       ),
     );
-    assert.deepEqual((await column(page, "kl")).sort(), [0.0078125, 0.03125, 0.125, 0.125].sort());
+    // the column is nine digits wide, with the sign; the whole number is the cell's title
+    assert.deepEqual((await column(page, "kl")).sort(), [0.007813, 0.03125, 0.125, 0.125]);
+    const whole = page.locator('.rows-body .data-cell[data-key="kl"]', { hasText: "0.007813" });
+    assert.equal(await whole.getAttribute("title"), "0.0078125");
     await page.locator("#choice-data-filter-step").selectOption("2");
     await page.waitForFunction(() => document.querySelectorAll(".rows-body .rows-row").length === 2);
     await page.locator('.rows-body .data-cell[data-key="text"]', { hasText: "u" }).click();
@@ -131,7 +133,7 @@ for (const lang of ["en", "zh"]) {
     const [heading, message] =
       lang === "en"
         ? ["错误检查", "bad.jsonl，第 1 行：字段 log_probs：应为数字，实际是 x"]
-        : ["Faults", "bad.jsonl, line 1: Field log_probs: expected a number, got x"];
+        : ["Issues", "bad.jsonl, line 1: Field log_probs: expected a number, got x"];
     await page.waitForFunction((heading) => document.querySelector(".data-lint h2")?.textContent === heading, heading);
     assert.equal(await page.locator("#data-messages .bad").textContent(), message);
     assert.deepEqual(problems, []);
@@ -198,10 +200,9 @@ test("a file of every kind: the same numbers by drop and by choice", browserTest
   await page.waitForFunction(
     () => document.querySelector('[data-about="file"]')?.textContent === "rollouts.safetensors",
   );
-  // a codec that is not built in is named
+  // Zstandard is read
   await drop(page, "zstd.parquet", await readFile(join(fixtures, "zstd.parquet")));
-  await page.waitForSelector("#data-messages .bad");
-  assert.match(await page.locator("#data-messages .bad").textContent(), /values\.list\.element.*Zstandard/);
+  await page.waitForFunction(() => document.querySelector('[data-about="file"]')?.textContent === "zstd.parquet");
   assert.deepEqual(problems, []);
   await close();
 });
@@ -236,15 +237,13 @@ test("hostile files on the page: a message with the name, no script, what was sh
       return document.querySelector('[data-about="file"]').textContent;
     });
     await drop(page, name, content);
+    // a notice may be told before the file is shown: only an error or the file itself ends the wait
     await page.waitForFunction(
-      ({ name, steps }) => {
-        const [messages, file] = [
-          document.querySelector("#data-messages").textContent,
-          document.querySelector('[data-about="file"]').textContent,
-        ];
-        return (messages !== "" || (file === name && file !== steps)) && document.querySelector(".data-busy").hidden;
-      },
-      { name, steps },
+      (name) =>
+        (document.querySelector("#data-messages .bad") !== null ||
+          document.querySelector('[data-about="file"]').textContent === name) &&
+        document.querySelector(".data-busy").hidden,
+      name,
     );
     const message = await page.locator("#data-messages .bad").allTextContents();
     if (message.length === 0) continue;
@@ -383,61 +382,17 @@ test("the table by keys alone", browserTest, async () => {
   await close();
 });
 
-for (const lang of ["en", "zh"]) {
-  for (const [theme, width] of [
-    ["light", 360],
-    ["dark", 800],
-    ["light", 1400],
-    ["dark", 1400],
-  ]) {
-    test(`own data, ${lang}, ${theme}, ${width} wide: nothing sticks out, no axe violations`, browserTest, async () => {
-      const { page, problems, close } = await open({
-        page: "data",
-        lang,
-        theme,
-        width,
-        height: width === 360 ? 740 : 1000,
-      });
-      await mkdir(screenshots, { recursive: true });
-      const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-      await page.evaluate(axe);
-      const check = async (name) => {
-        await page.screenshot({
-          path: join(screenshots, `data-${name}-${width}-${theme}-${lang}.png`),
-          fullPage: true,
-        });
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `${name}: ${overflow} pixels too wide`);
-        const { violations } = await page.evaluate(() => globalThis.axe.run());
-        assert.deepEqual(
-          violations.map(
-            ({ id, nodes }) =>
-              `${name} ${id}: ${nodes
-                .slice(0, 3)
-                .map((node) => `${node.html} ${node.failureSummary}`)
-                .join("; ")}`,
-          ),
-          [],
-        );
-      };
-      if (width === 360) await check("start");
-      await page.locator("#data-sample").click();
-      await settled(page);
-      await rows(page).nth(2).click();
-      await page.waitForSelector("#data-detail dd");
-      await check("tokens");
-      await page.locator("#data-view-text").click();
-      await page.waitForSelector(".flow-token.current");
-      await check("text");
-      if (width === 800) {
-        await page.locator("#data-view-sequences").click();
-        await page.waitForFunction(() => document.querySelector(".rows")?.getAttribute("aria-rowcount") === "17");
-        await check("sequences");
-      }
-      assert.deepEqual(problems, []);
-      await close();
-    });
-  }
-}
+checkViews("data", async (page, check) => {
+  await check("start");
+  await page.locator("#data-sample").click();
+  await settled(page);
+  await rows(page).nth(2).click();
+  await page.waitForSelector("#data-detail dd");
+  await check("tokens");
+  await page.locator("#data-view-text").click();
+  await page.waitForSelector(".flow-token.current");
+  await check("text");
+  await page.locator("#data-view-sequences").click();
+  await page.waitForFunction(() => document.querySelector(".rows")?.getAttribute("aria-rowcount") === "17");
+  await check("sequences");
+});

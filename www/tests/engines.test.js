@@ -136,6 +136,10 @@ test(
     assert.ok(calls > 0 && calls < all, text);
     assert.match(text, /On the core: .*gae.*: a number is not finite or exceeds the range of f32$/);
     assert.ok(difference(text) < 1e-5, text);
+    // in the language of the page
+    await page.locator("#language").click();
+    await page.waitForFunction(() => document.documentElement.lang === "zh-CN");
+    assert.match(await report(page, "data").textContent(), /gae.*: 有数值不是有限数，或超出 f32 的范围$/);
     assert.deepEqual(problems, []);
     await close();
   },

@@ -25,7 +25,7 @@ const FIRST = {
   ratio: ["ρ1=exp(logπ1−logπold,1)", "=exp((−0.12)−(−0.12))"],
   lossTerm: ["ℓ1=−min(ρ1·A~1,clip(ρ1,1−ε−,1+ε+)·A~1)", "=−min(1·0.822412,clip(1,1−0.2,1+0.28)·0.822412)"],
   tokenWeight: ["W1=1N", "=16"],
-  gradient: ["∂L/∂logπ1=−W1·ρ1·A~1", "=−0.166667·1·0.822412"],
+  gradient: ["∂L/∂logπ1=−W1·ρ1·A~1·[ρ1≤1+ε+]", "=−0.166667·1·0.822412·[1≤1+0.28]"],
   probability: ["p1=exp(logπold,1)", "=exp((−0.12))"],
   entropy: ["H1=−p1·logπold,1", "=−0.88692·(−0.12)"],
   entropyWeight: ["w1=p1·(1−p1)·|A~1|", "=0.88692·(1−0.88692)·|0.822412|"],
@@ -96,7 +96,7 @@ test("each way to an advantage", browserTest, async () => {
   assert.deepEqual(await formulas(page, "advantage"), ["A1=S1n", "=16"]);
   assert.deepEqual(await formulas(page, "sequenceScore"), ["S1=Σtrt", "=0+0+0+0+0+1"]);
   await choose(page, { advantage: "last-k" });
-  assert.deepEqual(await formulas(page, "advantage", 5), ["A6=S1min(k,n)", "=1min(3,6)"]);
+  assert.deepEqual(await formulas(page, "advantage", 5), ["A6=S1min(k,n)·[j>n−k]", "=1min(3,6)·[6>6−3]"]);
   await choose(page, { advantage: "attention" });
   assert.deepEqual(await formulas(page, "advantage", 4), ["A5=S1·u5Σu", "=1·0.61"]);
   await choose(page, { advantage: "monte-carlo" });
@@ -116,7 +116,7 @@ test("each group estimator, with the group's scores, mean and deviation", browse
     "reinforce-baseline": ["A^1=S1−μgroup", "=1−0.25"],
     opo: ["A^1=S1−ΣnSΣn", "=1−0.25"],
     "max-rl": ["A^1=S1−μgroupμgroup+10−6", "=1−0.250.25+10−6"],
-    "best-of-group": ["A^1=(S1−Ssecond)σgroup+10−6", "=(1−0)0.5+10−6"],
+    "best-of-group": ["A^1=(S1−Ssecond)σgroup+10−6·[S1≥Sbest]", "=(1−0)0.5+10−6·[1≥1]"],
   };
   const values = { "grpo": "1.5", "rloo": "1", "max-rl": "2.99999", "best-of-group": "2" };
   for (const [advantage, [symbols, numbers]] of Object.entries(expected)) {
@@ -147,7 +147,7 @@ test("each loss and each mean, with the clip and the second clip", browserTest, 
     assert.deepEqual(await formulas(page, "lossTerm"), expected, loss);
   }
   assert.match((await formulas(page, "sequenceRatio"))[1], /^=exp\(16·0\.1\)$/);
-  assert.deepEqual(await formulas(page, "gradient"), ["∂L/∂logπ1=−ρ¯1n·ΣW·A", "=−1.016816·0.0733333"]);
+  assert.deepEqual(await formulas(page, "gradient"), ["∂L/∂logπ1=−ρ¯1n·(ΣW·A)", "=−1.016816·0.0733333"]);
   await choose(page, { loss: "ppo", dual: "both" });
   assert.deepEqual(await formulas(page, "lossTerm"), [
     "ℓ1=−min(min(ρ1,c)·A1,clip(ρ1,1−ε−,1+ε+)·A1)",
@@ -221,8 +221,8 @@ for (const lang of ["en", "zh"]) {
       assert.match(
         text,
         lang === "zh"
-          ? /最先不是有限数的是.*= NaN ——它是填入的/s
-          : /first number on the way here that is not finite.*= NaN — it was put in/s,
+          ? /最先不是有限数的是.*= NaN ——它是输入/s
+          : /first number on the way here that is not finite.*= NaN — it is an input/s,
       );
     }
     assert.equal(await told("advantage", 5), null, "it does not look back");

@@ -48,8 +48,8 @@ test(
       ["zh", /组内标准差旁的 ε：1e−6 与 0\.0001/],
     ]) {
       const { page, problems, close } = await open({ lang, preset: "near-tie" });
-      await page.waitForSelector("[data-difference=groupAdvantage]");
-      assert.match(await page.locator("[data-difference=groupAdvantage]").textContent(), cause);
+      await page.waitForSelector("[data-difference~=groupAdvantage]");
+      assert.match(await page.locator("[data-difference~=groupAdvantage]").textContent(), cause);
       await page.locator(cell("groupAdvantage", 0, 3)).focus();
       assert.match(await page.locator("#explain .elsewhere").textContent(), cause);
       await page.waitForFunction(() => document.querySelectorAll("#chart .ghost").length === 4);
@@ -79,9 +79,9 @@ test("whitening, divisors and the second clip differ where the frameworks differ
     "OpenRLHF whitens by n",
     1e-5,
   );
-  await page.waitForSelector("[data-difference=whitened]");
+  await page.waitForSelector("[data-difference~=whitened]");
   assert.match(
-    await page.locator("[data-difference=whitened]").textContent(),
+    await page.locator("[data-difference~=whitened]").textContent(),
     /the variance in whitening: by n against by n − 1/,
   );
   await page.locator("#choice-profile").selectOption("verl-0.9.1");
@@ -114,9 +114,9 @@ test("tool tokens: stepped over by verl, a step of 0 in TRL and OpenRLHF", brows
     await page.locator("#choice-profile").selectOption(framework);
     assert.deepEqual(await rowOf(page, "advantage"), expected, framework);
   }
-  await page.waitForSelector("[data-difference=advantage]");
+  await page.waitForSelector("[data-difference~=advantage]");
   assert.match(
-    await page.locator("[data-difference=advantage]").textContent(),
+    await page.locator("[data-difference~=advantage]").textContent(),
     /a dropped token between two kept ones: stepped over against a step of 0/,
   );
   await close();

@@ -1,5 +1,6 @@
-// The golden cases of every formula that has a kernel, on the browser's own GPU (in headless Chromium: SwiftShader) and
-// within the tolerances of tokenwise-gpu. The comparison is gpu-shim/golden, compiled for the browser.
+// The golden cases of every formula that has a kernel, and one call of each with random numbers, on the browser's own
+// GPU (in headless Chromium: SwiftShader) and within the tolerances of tokenwise-gpu. The comparison is
+// gpu-shim/golden, compiled for the browser.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -55,6 +56,14 @@ test("golden cases agree with the core on the browser's GPU", { skip: missing },
     }
     differences.push(...told.differences.map((text) => `${file}: ${text}`));
   }
+  // also those without a golden case
+  const random = JSON.parse(await page.evaluate(() => window.device.run_random()));
+  assert.deepEqual(random.differences, []);
+  assert.deepEqual(
+    random.answers.filter(([, who, calls]) => who !== "device" || calls !== 1),
+    [],
+  );
+  assert.ok(random.answers.length > 85, `random calls of only ${random.answers.length} formulas`);
   const total = (map) => [...map.values()].reduce((a, b) => a + b, 0);
   const seconds = ((performance.now() - start) / 1000).toFixed(0);
   t.diagnostic(adapter);
@@ -62,6 +71,7 @@ test("golden cases agree with the core on the browser's GPU", { skip: missing },
     `${total(onDevice)} calls of ${onDevice.size} formulas on the device, ${total(onCore)} answered by the core, ` +
       `${refused} refused as by the core, in ${seconds} s`,
   );
+  t.diagnostic(`${random.answers.length} formulas with random numbers on the device`);
   for (const [what, calls] of onCore) t.diagnostic(`on the core, ${calls} calls: ${what}`);
   assert.deepEqual(differences.slice(0, 5), [], `${differences.length} differences`);
   assert.ok(total(onDevice) > 1500, `only ${total(onDevice)} golden calls ran on the device`);

@@ -129,7 +129,8 @@ export async function open({
     serviceWorkers: "block",
   });
   // a missing element fails at once, not after half a minute each
-  context.setDefaultTimeout(60_000); // a busy machine may take long to compile the module
+  // a busy machine may take long to compile the module
+  context.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000));
   const page = await context.newPage();
   const problems = [];
   // the worker would fetch the whole page again for every test; that it is blocked is not a fault of the page
@@ -170,15 +171,12 @@ export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-inde
 export const numberOf = (text) =>
   Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
 
+/** Cells outside the view are drawn while nothing else is to be done. */
+export const drawn = (page) => page.waitForFunction(() => !document.querySelector("[data-behind]"));
+
 /** The numbers of a row of one sequence, as shown. */
 export async function rowOf(page, row, sequence = 0) {
-  // cells outside the view are drawn in the next task
-  await page.evaluate(
-    () =>
-      new Promise((done) => {
-        setTimeout(done, 1);
-      }),
-  );
+  await drawn(page);
   const texts = await page.locator(`[role=gridcell][data-row="${row}"]${ofSequence(sequence)}`).allTextContents();
   return texts.map(numberOf);
 }

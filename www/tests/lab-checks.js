@@ -25,46 +25,68 @@ export async function checkAxe(page) {
   );
 }
 
-/** @param {string} id @param {string[]} presets */
-export function checkLook(id, presets) {
-  for (const [lang, theme, width] of [
-    ["en", "light", 1400],
-    ["zh", "dark", 1400],
-    ["zh", "light", 800],
-    ["en", "dark", 800],
-    ["en", "light", 360],
-    ["zh", "dark", 360],
-  ]) {
-    test(
-      `${id}, ${lang}, ${theme}, ${width} wide: every example without errors, nothing sticks out, no axe violations`,
-      browserTest,
-      async () => {
-        const { page, problems, close } = await open({
-          page: id,
-          lang,
-          theme,
-          width,
-          height: width === 360 ? 740 : 1000,
-        });
-        await mkdir(screenshots, { recursive: true });
+/** Both languages and both themes at every width, without all of their combinations. */
+const LOOKS = [
+  ["en", "light", 1400],
+  ["zh", "dark", 1400],
+  ["zh", "light", 800],
+  ["en", "dark", 800],
+  ["en", "light", 360],
+  ["zh", "dark", 360],
+];
+
+/** Nothing is wider than the window, and no text is left without its words. */
+async function checkFit(page, what) {
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  assert.ok(overflow <= 0, `${what}: ${overflow} pixels too wide`);
+  assert.doesNotMatch(await page.locator("body").innerText(), /\{\w+\}|undefined|\[object/, what);
+}
+
+/**
+ * A page in every look: no errors, nothing sticks out, no axe violations.
+ * @param {string} id
+ * @param {(page: any, check: (view: string) => Promise<void>) => Promise<void>} visit calls `check` for each view; it
+ *   also keeps a screenshot of the view
+ */
+export function checkViews(id, visit) {
+  for (const [lang, theme, width] of LOOKS) {
+    const name = `${id}, ${lang}, ${theme}, ${width} wide: no errors, nothing sticks out, no axe violations`;
+    test(name, browserTest, async () => {
+      const height = width === 360 ? 740 : 1000;
+      const { page, problems, close } = await open({ page: id, lang, theme, width, height });
+      await mkdir(screenshots, { recursive: true });
+      let views = 0;
+      await visit(page, async (view) => {
+        views += 1;
+        const file = `${id}-${view}-${width}-${theme}-${lang}.png`;
+        await page.screenshot({ path: join(screenshots, file), fullPage: true });
+        await checkFit(page, view);
         await checkAxe(page);
-        await page.screenshot({ path: join(screenshots, `${id}-${width}-${theme}-${lang}.png`), fullPage: true });
-        for (const preset of presets) {
-          await page.locator(`#choice-${id}-preset`).selectOption(preset);
-          assert.equal(await page.locator(`#choice-${id}-preset`).inputValue(), preset);
-          const overflow = await page.evaluate(
-            () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-          );
-          assert.ok(overflow <= 0, `${preset}: ${overflow} pixels too wide`);
-          assert.doesNotMatch(await page.locator("main").innerText(), /\{\w+\}|undefined|\[object/);
-        }
-        await checkAxe(page);
-        assert.deepEqual(problems, []);
-        await close();
-      },
-    );
+      });
+      assert.ok(views > 0);
+      assert.deepEqual(problems, []);
+      await close();
+    });
   }
 }
+
+/**
+ * A laboratory in every look, with each of its examples.
+ * @param {string} id
+ * @param {string[]} presets
+ */
+export const checkLook = (id, presets) =>
+  checkViews(id, async (page, check) => {
+    await check("start");
+    for (const preset of presets) {
+      await page.locator(`#choice-${id}-preset`).selectOption(preset);
+      assert.equal(await page.locator(`#choice-${id}-preset`).inputValue(), preset);
+      await checkFit(page, preset);
+    }
+    await checkAxe(page);
+  });
 
 /** The text of an export of a page, without the shell. */
 export const exportOf = (page, id, state) =>

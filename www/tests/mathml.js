@@ -27,7 +27,7 @@ const FUNCTIONS = {
 const COMPARISONS = { "≤": (a, b) => a <= b, "≥": (a, b) => a >= b };
 
 /** Rows are only grouping: brackets are shown. */
-const flat = (tree) => (["math", "mrow"].includes(tree.tag) ? tree.children.flatMap(flat) : [tree]);
+export const flat = (tree) => (["math", "mrow"].includes(tree.tag) ? tree.children.flatMap(flat) : [tree]);
 
 /** The sides of an equation. @returns {object[][]} */
 export function sidesOf(formula) {

@@ -132,7 +132,7 @@ test("change V₃: exactly the predicted cells change", browserTest, async () =>
       );
   await page.locator(cell("value", 2)).focus();
   const predicted = await page
-    .locator(".depends")
+    .locator("[role=gridcell].depends")
     .evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`));
   const before = await snapshot();
   await edit(page, "value", 2, "0.5");
@@ -168,7 +168,7 @@ test("change V₃: exactly the predicted cells change", browserTest, async () =>
   // and upstream: what the focused advantage comes from
   await page.locator(cell("delta", 1)).focus();
   const comes = await page
-    .locator(".comes")
+    .locator("[role=gridcell].comes")
     .evaluateAll((all) => all.map((one) => `${one.dataset.row}.${one.dataset.index}`).sort());
   assert.deepEqual(comes, ["kl.1", "mask.1", "mask.2", "reward.1", "score.1", "value.1", "value.2"]);
   await close();

@@ -92,6 +92,9 @@ export const plainCases = [
         "returns-disagree": 0,
         "group-not-centred": 0,
         "tied-group": 1,
+        "log-prob-above-zero": 0,
+        "score-missing": 0,
+        "empty-sequence": 0,
       },
       findings: [
         {
@@ -128,7 +131,7 @@ export const plainCases = [
         scores: Float64Array.of(NaN, 1),
         scored: Uint8Array.of(0, 1),
       },
-      { tolerance: 0.125, limit: 2 },
+      { tolerance: 0.125, limit: 3 },
     ],
     {
       counts: {
@@ -140,8 +143,12 @@ export const plainCases = [
         "returns-disagree": 1,
         "group-not-centred": 0,
         "tied-group": 0,
+        "log-prob-above-zero": 1,
+        "score-missing": 1,
+        "empty-sequence": 0,
       },
       findings: [
+        { rule: "score-missing", sequence: 0, token: null, field: null, numbers: {}, spoilt: null },
         {
           rule: "returns-disagree",
           sequence: 0,

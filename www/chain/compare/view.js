@@ -19,13 +19,24 @@ export function drawDifferences(container, state, differences) {
   const seen = differences.filter(({ count }) => count > 0);
   const slight = differences.filter(({ count }) => count === 0);
   const count = seen.reduce((sum, difference) => sum + difference.count, 0);
-  const lines = seen.map((difference) =>
+  // rows with the same causes are told together
+  /** @type {Map<string, Difference[]>} */
+  const byCause = new Map();
+  for (const one of seen) {
+    const cause = causesText(one.causes);
+    byCause.set(cause, [...(byCause.get(cause) ?? []), one]);
+  }
+  const lines = [...byCause].map(([cause, rows]) =>
     html(
       "li",
-      { "data-difference": difference.row },
-      html("strong", {}, t(`row.${difference.row}`)),
-      ` ${t("differ.cells", { count: difference.count })}: `,
-      html("span", {}, causesText(difference.causes)),
+      { "data-difference": rows.map(({ row }) => row).join(" ") },
+      ...rows.flatMap(({ row, count: cells }, at) => [
+        at === 0 ? "" : t("differ.and"),
+        html("strong", {}, t(`row.${row}`)),
+        ` ${t("differ.cells", { count: cells })}`,
+      ]),
+      ": ",
+      html("span", {}, cause),
     ),
   );
   container.replaceChildren(

@@ -9,7 +9,7 @@ import { advantageOf } from "./estimators.js";
 import { policyLoss } from "./losses.js";
 import { weightRow } from "../rows.js";
 import { inputRows } from "../state.js";
-import { carriedOver, clippedScores, klInLoss, sequenceScores } from "./steps.js";
+import { carriedOver, clippedScores, klInLoss, sequenceScores, spreadOf } from "./steps.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("./conventions.js").Conventions} Conventions */
@@ -111,6 +111,11 @@ function run(work) {
       rows[key] = split(row);
     }
   };
+  /** Results: the sign of a product with 0 means nothing. @param {Record<string, Float64Array>} found */
+  const putResults = (found) => {
+    for (const row of Object.values(found)) for (let i = 0; i < row.length; i += 1) if (row[i] === 0) row[i] = 0;
+    put(found);
+  };
   /**
    * @param {string} name
    * @param {string[]} needs rows it reads; it is skipped if one of them is missing
@@ -159,13 +164,12 @@ function run(work) {
 
   const { gamma, lambda } = parameters;
   const { across } = settings;
+  const critic = { rewards: row("reward"), values: flat.value, bootstrap };
   step("discountedReturn", ["reward"], () => {
-    put({
-      discountedReturn: library.discountedReturnsF64(batch, { rewards: row("reward"), bootstrap }, { gamma, across }),
-    });
+    put({ discountedReturn: library.discountedReturnsF64(batch, critic, { gamma, across }) });
+    if (across === "zero-step") result.hidden = carriedOver(work, critic, split);
   });
   now.advantage = undefined;
-  const critic = { rewards: row("reward"), values: flat.value, bootstrap };
   if (choices.advantage === "given") {
     put({ advantage: flat.advantage });
     step("return", [], () => put({ return: sums(library, batch, flat.advantage, flat.value) }));
@@ -175,7 +179,6 @@ function run(work) {
       put({ delta: library.gaeF64(batch, critic, { gamma, lambda: 0, across }).advantages });
       const { advantages, returns } = library.gaeF64(batch, critic, { gamma, lambda, across });
       put({ advantage: advantages, return: returns });
-      if (across === "zero-step") result.hidden = carriedOver(work, critic, split);
     });
   } else if (choices.advantage === "monte-carlo") {
     step("advantage", ["reward"], () => {
@@ -211,22 +214,23 @@ function run(work) {
     const { loss: aggregated, weights } = library.aggregateF64(batch, outcome.terms, settings.aggregate);
     summary.loss = outcome.loss ?? aggregated;
     summary.clipFraction = outcome.clipFraction;
-    put({ lossTerm: outcome.terms, tokenWeight: weights, gradient: outcome.grad });
+    putResults({ lossTerm: outcome.terms, tokenWeight: weights, gradient: outcome.grad });
     if (outcome.sequenceRatio) put({ sequenceRatio: outcome.sequenceRatio });
   });
-  if (inLoss) step("klLoss", ["kl", "gradient"], () => klInLoss(work, row, put));
+  if (inLoss) step("klLoss", ["kl", "gradient"], () => klInLoss(work, row, putResults));
   step("analysis", [weight, "reward", "probability"], () => {
     const advantages = row(weight);
     const entropy = negativeProducts(library, batch, row("probability"), flat.oldLogProb);
     const entropyWeight = library.tokenWeightsF64(batch, { logProbs: flat.oldLogProb, advantages });
     const minus = negativeProducts(library, batch, entropyWeight, entropy);
-    put({ entropy, entropyWeight, weightedEntropy: minus.map((x) => (x === 0 ? 0 : -x)) });
+    putResults({ entropy, entropyWeight, weightedEntropy: minus.map((x) => -x) });
     const numbers = library.analysisF64(batch, { oldLogProbs: flat.oldLogProb, advantages, rewards: row("reward") });
     summary.entropyPerTokenMean = numbers["analysis/entropy_per_token_mean"];
     summary.covarianceMean = numbers["analysis/covariance_mean"];
     summary.whSum = numbers["analysis/wH_sum"];
     summary.whPerToken = numbers["analysis/wH_per_token"];
     summary.rewardSumMean = numbers["analysis/reward_sum_mean"];
+    Object.assign(summary, spreadOf(work, advantages, entropy));
   });
 }
 

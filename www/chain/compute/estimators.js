@@ -5,6 +5,9 @@
 /** Estimators that compare the scores of one prompt's sequences; each token gets its sequence's number. */
 export const groupEstimators = ["grpo", "dr-grpo", "rloo", "reinforce-baseline", "opo", "max-rl", "best-of-group"];
 
+/** Those of them after which nothing is to be whitened; REINFORCE++ with a baseline whitens over the batch. */
+export const normalising = groupEstimators.filter((name) => name !== "reinforce-baseline");
+
 /** Estimators that read the critic's values. */
 export const criticEstimators = ["gae", "monte-carlo", "given"];
 

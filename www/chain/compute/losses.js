@@ -102,10 +102,11 @@ function clipConfig({ state, settings }) {
  * the term is the bound's: −clip(ρ)·A, which CISPO has for a gradient,
  * or −c·A of the second clip if the ratio is beyond c.
  * @param {Work} work
- * @param {Input} input
+ * @param {Input} given
  * @param {ReturnType<typeof clipConfig>} config
  */
-function clippedTerms({ library, batch, settings, state }, input, config) {
+function clippedTerms({ library, batch, settings, state }, given, config) {
+  const input = withinBound(given, config.logRatioBound);
   const slopes = library.ppoClipF64(batch, input, { ...config, aggregate: SUM }).grad;
   const { clipLow: low, clipHigh: high } = state.parameters;
   const { advantages } = input;
@@ -130,4 +131,22 @@ function clippedTerms({ library, batch, settings, state }, input, config) {
     const beyond = ratios[i] > settings.dualClip && (advantages[i] < 0 || settings.dual === "both");
     return beyond ? Math.max(bounded[i], second[i]) : bounded[i];
   });
+}
+
+/**
+ * Log-ratios beyond the framework's bound put on it: there the loss is the same, but its gradient is not 0 yet.
+ * @param {Input} input
+ * @param {number | null} bound
+ * @returns {Input}
+ */
+function withinBound({ logProbs, oldLogProbs, advantages }, bound) {
+  const most = bound ?? Infinity;
+  const difference = (/** @type {number} */ i) => logProbs[i] - oldLogProbs[i];
+  if (!logProbs.some((_, i) => Math.abs(difference(i)) > most)) return { logProbs, oldLogProbs, advantages };
+  const beyond = (/** @type {number} */ i) => Math.abs(difference(i)) > most;
+  return {
+    logProbs: logProbs.map((x, i) => (beyond(i) ? Math.sign(difference(i)) * most : x)),
+    oldLogProbs: oldLogProbs.map((x, i) => (beyond(i) ? 0 : x)),
+    advantages,
+  };
 }

@@ -39,14 +39,15 @@ export function klInLoss({ library, state, batch, settings, flat, result }, row,
 }
 
 /**
- * The scores, clipped where a framework does so. Dropped slots are ignored.
+ * The scores, clipped where a framework does so; those of dropped slots are left as they are.
  * @param {Whole} work
  */
 export function clippedScores({ library, settings, flat, mask }) {
   const bound = settings.rewardClip;
   if (!flat.score.some((score, i) => mask[i] === 1 && Math.abs(score) > bound)) return flat.score;
   const looked = flat.score.map((score, i) => (mask[i] === 1 ? score : 0));
-  return library.rewardScaleClipF64(looked, { kind: "clip", low: -bound, high: bound }).scores;
+  const { scores } = library.rewardScaleClipF64(looked, { kind: "clip", low: -bound, high: bound });
+  return scores.map((/** @type {number} */ score, /** @type {number} */ i) => (mask[i] === 1 ? score : flat.score[i]));
 }
 
 /**
@@ -87,11 +88,47 @@ export function carriedOver({ library, state, offsets, mask }, critic, split) {
   try {
     const input = { rewards: zeroed(critic.rewards), values: zeroed(critic.values), bootstrap: critic.bootstrap };
     const { gamma, lambda } = state.parameters;
-    return {
-      advantage: split(library.gaeF64(batch, input, { gamma, lambda }).advantages),
-      discountedReturn: split(library.discountedReturnsF64(batch, input, { gamma })),
-    };
+    const discountedReturn = split(library.discountedReturnsF64(batch, input, { gamma }));
+    if (state.choices.advantage !== "gae") return { discountedReturn };
+    return { discountedReturn, advantage: split(library.gaeF64(batch, input, { gamma, lambda }).advantages) };
   } finally {
     batch.free();
   }
+}
+
+/**
+ * How entropy and covariance are spread over the kept tokens: the correlation of advantage and log-probability, and
+ * medians and ninth deciles.
+ * @param {Whole} work
+ * @param {Float64Array} advantages
+ * @param {Float64Array} entropy
+ */
+export function spreadOf({ library, batch, flat, mask }, advantages, entropy) {
+  const { moments } = library.analysisSumsF64(batch, { oldLogProbs: flat.oldLogProb, advantages, rewards: advantages });
+  const { meanX, meanY, m2X, m2Y, coMoment } = moments;
+  const centred = (/** @type {Float64Array} */ row, /** @type {number} */ mean) => row.map((x) => x - mean);
+  // X is the advantage, Y the log-probability; which is which changes nothing here
+  const [first, second] = [centred(advantages, meanX), centred(flat.oldLogProb, meanY)];
+  const covariance = negativeProducts(library, batch, first, second).map((x) => -x);
+  const kept = (/** @type {Float64Array} */ row) => row.filter((_, i) => mask[i] === 1).sort();
+  const [entropies, covariances] = [kept(entropy), kept(covariance)];
+  return {
+    correlation: coMoment / library.sqrtF64(m2X * m2Y),
+    entropyP50: quantile(entropies, 0.5),
+    entropyP90: quantile(entropies, 0.9),
+    covarianceP50: quantile(covariances, 0.5),
+    covarianceP90: quantile(covariances, 0.9),
+  };
+}
+
+/**
+ * Linear between neighbours, as NumPy and torch do it.
+ * @param {Float64Array} sorted
+ * @param {number} level
+ */
+function quantile(sorted, level) {
+  if (sorted.length === 0) return undefined;
+  const at = level * (sorted.length - 1);
+  const [low, high] = [sorted[Math.floor(at)], sorted[Math.ceil(at)]];
+  return low + (at - Math.floor(at)) * (high - low);
 }

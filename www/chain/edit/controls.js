@@ -62,6 +62,7 @@ const hasGaps = (state) => state.sequences.some((sequence) => sequence.tokens.so
 /**
  * @typedef {object} Actions
  * @property {(id: string) => void} load an example
+ * @property {() => void} reset gives back the example as it was
  * @property {(id: string) => void} start a tour
  * @property {(profile: any) => void} profile
  * @property {(profile: any) => void} against
@@ -83,6 +84,9 @@ export class Controls {
     /** @type {Map<string, HTMLSelectElement>} */
     this.selects = new Map();
     this.shape = "";
+    this.edited = false;
+    /** @type {HTMLButtonElement | null} */
+    this.reset = null;
     /** @type {unknown[]} */
     this.seen = [];
   }
@@ -90,8 +94,11 @@ export class Controls {
   /**
    * @param {State} state
    * @param {import("../compute/conventions.js").Settings} settings
+   * @param {boolean} edited whether the example is no longer as it was
    */
-  draw(state, settings) {
+  draw(state, settings, edited) {
+    this.edited = edited;
+    if (this.reset) this.reset.disabled = !edited;
     const { choices, parameters, profile: name, against: other, preset: example, tour, only } = state;
     // most edits change a number in the grid, which changes nothing here
     const seen = [choices, parameters, name, other, example, tour, only, hasGaps(state), t("preset.label")];
@@ -132,7 +139,19 @@ export class Controls {
         : null;
     this.fields.clear();
     this.selects.clear();
-    const first = html("div", { class: "fields" }, this.presets(), this.profile("profile"), this.profile("against"));
+    this.reset = html(
+      "button",
+      { type: "button", id: "reset", disabled: !this.edited, onclick: () => this.actions.reset() },
+      t("preset.reset"),
+    );
+    const first = html(
+      "div",
+      { class: "fields" },
+      this.presets(),
+      this.reset,
+      this.profile("profile"),
+      this.profile("against"),
+    );
     const rest = groups
       .filter((names) => names.length > 0)
       .map((names) => html("div", { class: "fields" }, ...names.map((name) => this.field(name, state, settings))));
@@ -206,7 +225,7 @@ export class Controls {
     const parameter = /** @type {Parameter} */ (name);
     if (parameterNames.includes(parameter)) {
       const field = numberField(name, {
-        label: [math("inline", symbol(name)), " ", html("span", { class: "words" }, t(`parameter.${name}`))],
+        label: signed(name, t(`parameter.${name}`)),
         step: STEPS[parameter],
         set: (value, continued) => this.actions.set(parameter, value, continued),
         focus: () => this.actions.look(parameter),
@@ -235,4 +254,16 @@ export class Controls {
     this.selects.set(name, field.select);
     return field.element;
   }
+}
+
+/**
+ * A sign and its words; where the words contain the sign, it stands in its place.
+ * @param {string} name
+ * @param {string} words
+ */
+function signed(name, words) {
+  const sign = math("inline", symbol(name));
+  const [before, after] = words.split(sign.textContent ?? "");
+  const span = (/** @type {string} */ text) => html("span", { class: "words" }, text);
+  return after === undefined ? [sign, " ", span(words)] : [span(before), sign, span(after)];
 }

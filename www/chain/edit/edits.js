@@ -1,5 +1,6 @@
 // The user's edits: each takes a state and returns the next one.
 
+import { normalising } from "../compute/estimators.js";
 import { limits, roles, sequenceOf } from "../state.js";
 
 /** @typedef {import("../state.js").State} State */
@@ -71,6 +72,21 @@ export const withParameters = (state, parameters) => ({ ...state, parameters: { 
  * @returns {State}
  */
 export const withChoices = (state, choices) => ({ ...state, choices: { ...state.choices, ...choices } });
+
+/**
+ * The same as a reader means it: whoever compares the answers of a group has normalised already, so the loss reads
+ * those advantages as they are unless told otherwise.
+ * @param {State} state
+ * @param {Partial<Choices>} choices
+ * @returns {State}
+ */
+export const withChosen = (state, choices) =>
+  withChoices(
+    state,
+    choices.advantage && normalising.includes(choices.advantage) && !normalising.includes(state.choices.advantage)
+      ? { ...choices, weight: "raw" }
+      : choices,
+  );
 
 /** @param {State} state */
 const cells = (state) => state.sequences.reduce((sum, one) => sum + one.tokens.length, 0);

@@ -10,15 +10,19 @@ import { rowByKey } from "../rows.js";
 /** @typedef {import("./presets.js").Comparison} Comparison */
 /** @typedef {import("./presets.js").Example} Example */
 
+/** @typedef {import("../state.js").State} State */
+
 /**
  * @param {HTMLElement} container
  * @param {import("../../engine.js").Library} library
  * @param {Example} preset
+ * @param {State} state the example as it is now
  */
-export function drawComparison(container, library, preset) {
-  const tables = preset.comparisons.map((comparison) => tableOf(library, preset, comparison));
+export function drawComparison(container, library, preset, state) {
+  const tables = preset.comparisons.map((comparison) => tableOf(library, preset, comparison, state));
   container.replaceChildren(
     html("h2", {}, t("compare.title")),
+    html("p", { class: "quiet about" }, t("compare.about")),
     html("p", { class: "why" }, t(`compare.why.${preset.id}`)),
     html("div", { class: "tables" }, ...tables),
   );
@@ -27,12 +31,12 @@ export function drawComparison(container, library, preset) {
 /**
  * The exact numbers under the conditions of the comparison, with the sign of the published ones.
  * @param {import("../../engine.js").Library} library
- * @param {Example} preset
+ * @param {State} example
  * @param {Comparison} comparison
  * @returns {number[]}
  */
-export function exactOf(library, preset, comparison) {
-  const state = withChoices(withParameters(preset.state, comparison.parameters ?? {}), comparison.choices ?? {});
+export function exactOf(library, example, comparison) {
+  const state = withChoices(withParameters(example, comparison.parameters ?? {}), comparison.choices ?? {});
   const result = compute(library, state);
   const raw = comparison.row
     ? Array.from(result.rows[comparison.row]?.[0] ?? [])
@@ -44,10 +48,11 @@ export function exactOf(library, preset, comparison) {
  * @param {import("../../engine.js").Library} library
  * @param {Example} preset
  * @param {Comparison} comparison
+ * @param {State} state
  */
-function tableOf(library, preset, comparison) {
-  const [{ tokens }] = preset.state.sequences;
-  const exact = exactOf(library, preset, comparison);
+function tableOf(library, preset, comparison, state) {
+  const [{ tokens }] = state.sequences;
+  const exact = exactOf(library, state, comparison);
   const verdict = verdictOf(comparison, exact);
   const title = t(comparison.row ? `row.${comparison.row}` : `summary.${comparison.number}`);
   const caption = html(
@@ -62,9 +67,12 @@ function tableOf(library, preset, comparison) {
     const head = align === "action" ? tokens[index] : align === "state" ? `s${subscript(index + 1)}` : t("compare.all");
     return html("th", { scope: "col" }, head);
   });
-  const said = comparison.document.map((value) => html("td", {}, value === null ? "—" : short(value)));
+  const said = exact.map((_, index) => {
+    const value = comparison.document[index] ?? null;
+    return html("td", {}, value === null ? "—" : short(value));
+  });
   const found = exact.map((value, index) => {
-    const off = isOff(comparison, value, comparison.document[index]);
+    const off = isOff(comparison, value, comparison.document[index] ?? null);
     return html("td", off ? { class: "off" } : {}, short(value));
   });
   return html(
@@ -126,7 +134,7 @@ const isOff = (comparison, exact, said) =>
  */
 export function verdictOf(comparison, exact) {
   const units = comparison.document.map((said, index) =>
-    said === null ? 0 : Math.abs(exact[index] - said) * 10 ** comparison.digits,
+    said === null || index >= exact.length ? 0 : Math.abs(exact[index] - said) * 10 ** comparison.digits,
   );
   if (units.every((unit) => unit <= 0.5 + 1e-9)) return "agrees";
   return units.every((unit) => unit <= 1) ? "rounding" : "differs";

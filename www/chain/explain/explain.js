@@ -12,6 +12,7 @@ import { copyNumber } from "../../parts/copy.js";
 import { idOf } from "../../parts/grid.js";
 import { rowByKey, sourcesOf, totalSources } from "../rows.js";
 import { isKept } from "../state.js";
+import { remember, remembered } from "../../parts/storage.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("../compute/compute.js").Result} Result */
@@ -31,7 +32,19 @@ export class Explanation {
     this.library = library;
     this.follow = follow;
     // on a phone the panel is a sheet from below: only its title is shown until it is opened
-    this.open = !window.matchMedia("(max-width: 40rem)").matches;
+    this.open = !window.matchMedia("(max-width: 40rem)").matches && remembered("explanation") !== "folded";
+    // beside the grid where there is room for both: below it would cover half of the rows
+    const place =
+      remembered("explanation.place") ?? (window.matchMedia("(min-width: 82rem)").matches ? "side" : "below");
+    this.docked = place === "side";
+    this.show();
+  }
+
+  /** Folded or not, below the grid or beside it. */
+  show() {
+    this.container.classList.toggle("open", this.open);
+    this.container.parentElement?.classList.toggle("folded", !this.open);
+    this.container.closest(".page")?.classList.toggle("docked", this.docked);
   }
 
   /**
@@ -47,7 +60,7 @@ export class Explanation {
     const value = row ? result.rows[row.key]?.[s]?.[index] : undefined;
     const sequence = state.sequences[s];
     const dropped = row?.align !== "sequence" && index < sequence.tokens.length && !isKept(sequence, index);
-    const formula = dropped || kind !== "result" ? null : withSymbols(state, result, place);
+    const formula = withSymbols(this.library, state, result, place);
     const meaning =
       place.row === "value" && index === sequence.tokens.length ? "meaning.valueEnd" : meaningOf(state, place.row);
     this.container.replaceChildren(
@@ -70,7 +83,6 @@ export class Explanation {
         ...more,
       ),
     );
-    this.container.classList.toggle("open", this.open);
   }
 
   /**
@@ -95,7 +107,7 @@ export class Explanation {
       {
         type: "button",
         class: "sheet",
-        "aria-expanded": this.open,
+        "aria-expanded": String(this.open),
         "aria-controls": "explain-body",
         "aria-label": t("explain.open"),
       },
@@ -103,8 +115,20 @@ export class Explanation {
     );
     toggle.addEventListener("click", () => {
       this.open = !this.open;
-      this.container.classList.toggle("open", this.open);
+      remember("explanation", this.open ? "open" : "folded");
+      this.show();
       toggle.setAttribute("aria-expanded", String(this.open));
+    });
+    const dock = html(
+      "button",
+      { type: "button", class: "dock", id: "explain-dock" },
+      t(this.docked ? "explain.below" : "explain.dock"),
+    );
+    dock.addEventListener("click", () => {
+      this.docked = !this.docked;
+      remember("explanation.place", this.docked ? "side" : "below");
+      this.show();
+      dock.textContent = t(this.docked ? "explain.below" : "explain.dock");
     });
     const sign = place.row === "token" ? null : math("inline", cellSymbol(state, place.row, s, index));
     return html(
@@ -113,6 +137,7 @@ export class Explanation {
       sign && html("span", { class: "sign" }, sign),
       html("span", { class: "what" }, t(`row.${place.row}`)),
       html("span", { class: "why" }, title),
+      dock,
       toggle,
     );
   }

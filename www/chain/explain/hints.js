@@ -1,6 +1,6 @@
 // Hints about inputs that look like a mistake; nothing is refused.
 
-import { groupEstimators } from "../compute/estimators.js";
+import { groupEstimators, normalising } from "../compute/estimators.js";
 import { t } from "../../i18n/index.js";
 import { groupOf } from "../rows.js";
 import { isKept } from "../state.js";
@@ -28,6 +28,9 @@ export function hintsOf(state, result) {
       })
     : -1;
   if (tied >= 0) found.push(t("hint.tied", { group: state.sequences[tied].group + 1 }));
+  if (normalising.includes(state.choices.advantage) && state.choices.weight === "whitened")
+    found.push(t("hint.normalisedTwice", { estimator: t(`choice.advantage.${state.choices.advantage}`) }));
+  if (result.summary.variance === Infinity) found.push(t("hint.overflow"));
   if (state.choices.placement !== "off" && state.parameters.beta === 0) found.push(t("hint.freeKl"));
   return found;
 }

@@ -3,6 +3,7 @@
 import { short } from "../../parts/format.js";
 import { t } from "../../i18n/index.js";
 import { groupEstimators } from "../compute/estimators.js";
+import { singletonOf } from "../formulas/groups.js";
 import { groupOf, rowByKey, stepsOnDropped, weightRow } from "../rows.js";
 import { isKept } from "../state.js";
 
@@ -109,6 +110,10 @@ function groupNotes(state, result, place) {
   const members = groupOf(state, place.sequence);
   const scores = members.map((other) => short(result.rows.sequenceScore?.[other]?.[0] ?? NaN)).join(", ");
   const found = [t("explain.groupScores", { group: state.sequences[place.sequence].group + 1, scores })];
-  if (members.length === 1) found.push(t(`explain.alone.${result.settings.group.singleton}`));
+  const tied = members.every(
+    (other) => result.rows.sequenceScore?.[other]?.[0] === result.rows.sequenceScore?.[members[0]]?.[0],
+  );
+  if (members.length > 1 && tied) found.push(t("explain.tied"));
+  if (members.length === 1) found.push(t(`explain.alone.${singletonOf(state, result.settings)}`));
   return found;
 }

@@ -20,7 +20,41 @@ const numbers = [
   ["whSum", "weightedEntropy"],
   ["whPerToken", "weightedEntropy"],
   ["rewardSumMean", "weightedEntropy"],
+  ["correlation", "weightedEntropy"],
+  ["entropyP50", "weightedEntropy"],
+  ["entropyP90", "weightedEntropy"],
+  ["covarianceP50", "weightedEntropy"],
+  ["covarianceP90", "weightedEntropy"],
 ];
+
+/** The names under which trainers log them. @type {Record<string, string>} */
+const LOGGED = {
+  entropyPerTokenMean: "analysis/entropy_per_token_mean",
+  covarianceMean: "analysis/covariance_mean",
+  whSum: "analysis/wH_sum",
+  whPerToken: "analysis/wH_per_token",
+  rewardSumMean: "analysis/reward_sum_mean",
+  correlation: "analysis/corr",
+  entropyP50: "analysis/H_p50",
+  entropyP90: "analysis/H_p90",
+  covarianceP50: "analysis/cov_p50",
+  covarianceP90: "analysis/cov_p90",
+};
+
+/** Rounding errors of a sum are this small beside its terms. */
+const RESIDUE = 2 ** -46;
+
+/**
+ * Whether a sum of the row is what rounding has left of 0.
+ * @param {import("../compute/compute.js").Result} result
+ * @param {string} row
+ * @param {number} value
+ */
+function isResidue(result, row, value) {
+  let largest = 0;
+  for (const values of result.rows[row] ?? []) for (const one of values) largest = Math.max(largest, Math.abs(one));
+  return Math.abs(value) <= RESIDUE * largest || value === 0;
+}
 
 /**
  * @param {HTMLElement} container
@@ -34,9 +68,9 @@ export function drawSummary(container, state, result, other) {
     .filter(
       ([key, row]) => shown.includes(row) && !(key === "clipFraction" && result.summary.clipFraction === undefined),
     )
-    .map(([key]) => {
+    .map(([key, row]) => {
       const value = result.summary[key];
-      const text = value === undefined ? "—" : short(value);
+      const text = value === undefined ? "—" : short(isResidue(result, row, value) ? 0 : value);
       const otherwise = other?.summary[key];
       const differs = otherwise !== undefined && value !== undefined && short(otherwise) !== short(value);
       const note = differs
@@ -49,7 +83,7 @@ export function drawSummary(container, state, result, other) {
       return html(
         "div",
         {},
-        html("dt", {}, t(`summary.${key}`)),
+        html("dt", {}, t(`summary.${key}`), LOGGED[key] ? html("code", {}, ` ${LOGGED[key]}`) : null),
         html(
           "dd",
           { "data-number": key, id: `number-${key}`, tabindex: -1, title: value === undefined ? null : full(value) },

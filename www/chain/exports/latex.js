@@ -16,6 +16,8 @@ const SIGNS = {
   "×": "\\times ",
   "≤": "\\le ",
   "≥": "\\ge ",
+  "<": "<",
+  ">": ">",
   "≠": "\\ne ",
   "∈": "\\in ",
   "Σ": "\\sum ",
@@ -120,7 +122,7 @@ const escaped = (text) =>
  * @returns {string}
  */
 export function latex(library, state, result, place, keys) {
-  const symbols = withSymbols(state, result, place);
+  const symbols = withSymbols(library, state, result, place);
   const numbers = symbols && withNumbers(library, state, result, place);
   const value = result.rows[place.row]?.[place.sequence]?.[place.index];
   const formula = symbols

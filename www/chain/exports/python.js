@@ -68,7 +68,8 @@ function rewards(s) {
   const priced = choices.placement === "reward";
   s.input("score");
   s.part(priced ? "token rewards: the score, less the price of KL" : "token rewards: the score alone");
-  const score = isClipped(s.flat, bound) ? `np.clip(kept(score), ${number(-bound)}, ${number(bound)})` : "score";
+  const clipped = `np.where(mask, np.clip(score, ${number(-bound)}, ${number(bound)}), score)`;
+  const score = isClipped(s.flat, bound) ? clipped : "score";
   if (priced) s.line(`beta = ${number(parameters.beta)}`);
   s.line(`reward = kept(${score}${priced ? " - beta * kl" : ""})`);
   s.show("reward");

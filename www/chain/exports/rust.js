@@ -71,6 +71,14 @@ function rewards(p) {
     p.line("let before = held.clone();");
     p.line(`let clip = RewardScaleConfig::Clip { low: ${number(-bound)}, high: ${number(bound)} };`);
     p.line("reward_scale_clip(&before, &clip, &mut held)?;");
+    if (countsAll(p.flat, p.result)) {
+      p.line("// only kept slots are clipped");
+      p.line(`for ((held, score), keep) in held.iter_mut().zip(&${scores}).zip(&mask) {`);
+      p.line("    if !*keep {");
+      p.line("        *held = *score;");
+      p.line("    }");
+      p.line("}");
+    }
     scores = "held";
   }
   p.use("reward::shape_rewards", "reward::ShapeConfig", "reward::ShapeInput");

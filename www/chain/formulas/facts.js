@@ -3,7 +3,6 @@
 
 import { negativeProducts } from "../compute/arithmetic.js";
 import { groupOf, weightRow } from "../rows.js";
-import { isKept } from "../state.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("../compute/compute.js").Result} Result */
@@ -31,26 +30,29 @@ export function factsOf(library, state, result, { sequence: s, index }) {
       members.map((other) => score(other) ?? NaN),
       (batch, values) => library.meanF64(batch, values),
     );
+  const ranked = () => group.map((other) => score(other) ?? NaN).sort((a, b) => b - a);
   /** @type {Record<string, () => number | undefined>} */
   const facts = {
     kept: () => add(everyone.map(keptIn)),
     keptHere: () => keptIn(s),
     keptGroup: () => add(group.map(keptIn)),
     sequences: () => counted.length,
-    prompts: () => new Set(counted.map((other) => state.sequences[other].group)).size,
-    groupMean: () => (alone(result, group) ? 0 : mean(group)),
+    placeHere: () => state.sequences[s].roles.slice(0, index + 1).filter((role) => role === "policy").length,
+    prompts: () => new Set(state.sequences.map((one) => one.group)).size,
+    groupSize: () => group.length,
+    groupMean: () => mean(group),
     groupDeviation: () => {
-      if (alone(result, group)) return 1;
       const values = group.map((other) => score(other) ?? NaN);
       const variance = over(library, values, (batch, row) =>
         library.varianceF64(batch, row, { spread: result.settings.group.spread }),
       );
       return variance === undefined ? undefined : library.sqrtF64(variance);
     },
-    othersMean: () => (group.length < 2 ? 0 : mean(group.filter((other) => other !== s))),
+    othersMean: () => mean(group.filter((other) => other !== s)),
     // what the library took away from the score
     lengthMean: () => (score(s) ?? NaN) - (result.rows.groupAdvantage?.[s]?.[0] ?? NaN),
-    second: () => group.map((other) => score(other) ?? NaN).sort((a, b) => b - a)[1],
+    best: () => ranked()[0],
+    second: () => ranked()[1],
     attention: () => {
       const sequence = state.sequences[s];
       return over(
@@ -71,20 +73,20 @@ export function factsOf(library, state, result, { sequence: s, index }) {
         sequence.roles.map((role) => role === "policy"),
       );
     },
+    // what the tokens of a sequence push its ratio with: W·A of those that the clip does not hold
     pull: () => {
       const [weights, advantages] = [result.rows.tokenWeight?.[s], result.rows[weightRow(state)]?.[s]];
-      const terms = result.rows.lossTerm?.[s];
-      const gradient = result.rows.gradient?.[s];
-      if (!weights || !advantages || !terms || !gradient) return undefined;
-      const kept = state.sequences[s].roles.map((_, i) => isKept(state.sequences[s], i));
+      if (!weights || !advantages) return undefined;
       return over(
         library,
         [...advantages],
         (batch, row) =>
           -library.sequenceSumsF64(batch, negativeProducts(library, batch, row, Float64Array.from(weights)))[0],
-        kept,
+        state.sequences[s].roles.map((role, i) => role === "policy" && !isHeld(state, result, s, i)),
       );
     },
+    heldTokens: () =>
+      state.sequences[s].roles.filter((role, i) => role === "policy" && isHeld(state, result, s, i)).length,
     advantageCarried: () => result.hidden.advantage?.[s]?.[index + 1],
     discountedReturnCarried: () => result.hidden.discountedReturn?.[s]?.[index + 1],
   };
@@ -92,11 +94,18 @@ export function factsOf(library, state, result, { sequence: s, index }) {
 }
 
 /**
- * Where a framework lets the only sample of a prompt keep its score: mean 0, deviation 1.
+ * Whether the clip holds a token of a sequence under the sequence's own ratio.
+ * @param {State} state
  * @param {Result} result
- * @param {number[]} group
+ * @param {number} s
+ * @param {number} i
  */
-const alone = (result, group) => group.length === 1 && result.settings.group.singleton === "raw";
+function isHeld(state, result, s, i) {
+  const ratio = result.rows.sequenceRatio?.[s]?.[i] ?? NaN;
+  const advantage = result.rows[weightRow(state)]?.[s]?.[i] ?? NaN;
+  const { clipLow, clipHigh } = state.parameters;
+  return advantage < 0 ? ratio < 1 - clipLow : advantage > 0 && ratio > 1 + clipHigh;
+}
 
 /**
  * A number of the library over a few values.

@@ -1,12 +1,14 @@
 // Each result as a formula, written once and read twice: with symbols, and with the numbers in their place.
 
 import { short } from "../../parts/format.js";
-import { brackets, group, math, name, number, op, over, root, sub, sup, symbol, upright } from "../../parts/math.js";
+import { brackets, call, group, math, name, number, op, over, powerOfTen, root } from "../../parts/math.js";
+import { sub, sup, symbol, upright, when } from "../../parts/math.js";
 import { factsOf } from "./facts.js";
-import { groupFormulas } from "./groups.js";
+import { groupFormula } from "./groups.js";
+import { klFormula } from "./kl.js";
 import { lossFormulas } from "./loss.js";
-import { weightRow, stepsOnDropped } from "../rows.js";
-import { nextKept } from "../state.js";
+import { rowByKey, weightRow, stepsOnDropped } from "../rows.js";
+import { isKept, nextKept } from "../state.js";
 
 /** @typedef {import("../state.js").State} State */
 /** @typedef {import("../compute/compute.js").Result} Result */
@@ -25,7 +27,9 @@ import { nextKept } from "../state.js";
  * @property {(parameter: string) => Element} parameter
  * @property {(name: string, sign: Element) => Element} total a number over many tokens
  * @property {() => Child[]} sum the rewards of the sequence, added up
- * @property {number} [weight] what the loss reads for an advantage here
+ * @property {(row: string, index?: number) => number} at the number in a cell of the same sequence, by which a formula
+ *   chooses its case; NaN where there is none
+ * @property {(name: string) => number | undefined} fact a number over many tokens, likewise
  */
 
 /** @param {Writer} w */
@@ -35,7 +39,7 @@ const atEnd = (w) => w.next >= w.state.sequences[w.s].tokens.length;
 const advantageFormula = (w) => {
   const formula = advantageFormulas[w.state.choices.advantage];
   // a group's number is the same on every token of a sequence
-  return formula ? formula(w) : [w.cell("groupAdvantage", 0), op("="), ...groupFormulas[w.state.choices.advantage](w)];
+  return formula ? formula(w) : [w.cell("groupAdvantage", 0), op("="), ...groupFormula(w)];
 };
 
 /** @type {Record<string, (w: Writer) => Child[]>} */
@@ -52,11 +56,11 @@ const advantageFormulas = {
   "monte-carlo": (w) => [w.cell("discountedReturn"), op("−"), w.cell("value")],
   "reinforce-plus-plus": (w) => [w.cell("discountedReturn")],
   uniform: (w) => [over(w.cell("sequenceScore", 0), w.total("keptHere", name("n")))],
+  // the last k of n tokens share it: those whose place j among the kept ones is above n − k
   "last-k": (w) => [
-    over(
-      w.cell("sequenceScore", 0),
-      group(upright("min"), brackets(w.parameter("lastK"), op(","), w.total("keptHere", name("n")))),
-    ),
+    over(w.cell("sequenceScore", 0), call("min", w.parameter("lastK"), op(","), w.total("keptHere", name("n")))),
+    op("·"),
+    when(w.total("placeHere", name("j")), op(">"), w.total("keptHere", name("n")), op("−"), w.parameter("lastK")),
   ],
   attention: (w) => [
     w.cell("sequenceScore", 0),
@@ -79,23 +83,31 @@ function carried(w, row, sign) {
 /** @param {Writer} w */
 function whiteningDivisor(w) {
   const variance = w.total("variance", sup(name("σ"), number("2")));
-  const epsilon = sup(number("10"), group(op("−"), number("8")));
-  if (w.settings.whiten.place === "floor-variance") return root(upright("max"), brackets(variance, op(","), epsilon));
-  return root(variance, op("+"), epsilon);
+  const { place, epsilon: value } = w.settings.whiten;
+  const epsilon = powerOfTen(value) ?? number(short(value));
+  if (place === "floor-variance") return root(call("max", variance, op(","), epsilon));
+  return place === "outside" ? group(root(variance), op("+"), epsilon) : root(variance, op("+"), epsilon);
+}
+
+/** The score, between bounds where the framework has some. @param {Writer} w */
+function score(w) {
+  const bound = w.settings.rewardClip;
+  if (!Number.isFinite(bound)) return w.cell("score");
+  return call("clip", w.cell("score"), op(","), op("−"), number(short(bound)), op(","), number(short(bound)));
 }
 
 /** @type {Record<string, (w: Writer) => Child[]>} */
 const formulas = {
   sequenceScore: (w) => w.sum(),
-  groupAdvantage: (w) => groupFormulas[w.state.choices.advantage](w),
+  groupAdvantage: groupFormula,
   kl: (w) => {
-    const estimate = klFormulas[w.state.choices.kl]?.(w) ?? [];
+    const estimate = klFormula(w);
     return w.state.choices.placement === "loss-weighted" ? [w.cell("ratio"), op("·"), brackets(...estimate)] : estimate;
   },
   reward: (w) =>
     w.state.choices.placement === "reward"
-      ? [w.cell("score"), op("−"), w.parameter("beta"), op("·"), w.cell("kl")]
-      : [w.cell("score")],
+      ? [score(w), op("−"), w.parameter("beta"), op("·"), w.cell("kl")]
+      : [score(w)],
   delta: (w) => [
     w.cell("reward"),
     op("+"),
@@ -131,58 +143,51 @@ const formulas = {
   weightedEntropy: (w) => [w.cell("entropyWeight"), op("·"), w.cell("entropy")],
 };
 
-/** @param {Writer} w */
-const policy = (w) =>
-  ["loss", "loss-weighted"].includes(w.state.choices.placement) ? w.cell("logProb") : w.cell("oldLogProb");
-
-/** @param {Writer} w */
-const difference = (w) => [policy(w), op("−"), w.cell("refLogProb")];
-
-/** @type {Record<string, (w: Writer) => Child[]>} */
-const klFormulas = {
-  k1: difference,
-  abs: (w) => [op("|"), ...difference(w), op("|")],
-  k2: (w) => [over(number("1"), number("2")), sup(brackets(...difference(w)), number("2"))],
-  k3: (w) => [
-    upright("exp"),
-    brackets(w.cell("refLogProb"), op("−"), policy(w)),
-    op("−"),
-    number("1"),
-    op("+"),
-    brackets(...difference(w)),
-  ],
-};
+/**
+ * Whether a cell has a formula: a result, of a token that is kept.
+ * @param {State} state
+ * @param {Place} place
+ */
+function isWorkedOut(state, { row: key, sequence: s, index }) {
+  const row = rowByKey.get(key);
+  if (row?.kind(state) !== "result") return false;
+  return row.align === "sequence" || isKept(state.sequences[s], index);
+}
 
 /**
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {Result} result
  * @param {Place} place
  */
-function frame(state, result, { sequence: s, index: t }) {
+function frame(library, state, result, place) {
+  const { sequence: s, index: t } = place;
   const { settings, rows } = result;
-  const where = { state, settings, s, i: t };
   return {
     state,
     settings,
     s,
     t,
     next: nextKept(state.sequences[s], t),
-    stepping: stepsOnDropped(where),
-    weight: rows[weightRow(state)]?.[s]?.[t],
+    stepping: stepsOnDropped({ state, settings, s, i: t }),
+    at: (/** @type {string} */ row, index = t) => rows[row]?.[s]?.[index] ?? NaN,
+    fact: factsOf(library, state, result, place),
   };
 }
 
 /**
+ * @param {import("../../engine.js").Library} library
  * @param {State} state
  * @param {Result} result
  * @param {Place} place
- * @returns {Element | null} `A₁ = δ₁ + γ·λ·A₂`, or null for a row that is given
+ * @returns {Element | null} `A₁ = δ₁ + γ·λ·A₂`, or null for a cell that is given or dropped
  */
-export function withSymbols(state, result, place) {
+export function withSymbols(library, state, result, place) {
+  if (!isWorkedOut(state, place)) return null;
   const { row, sequence, index } = place;
   const sign = (/** @type {string} */ key, /** @type {number} */ j) => cellSymbol(state, key, sequence, j);
   const parts = formulas[row]?.({
-    ...frame(state, result, place),
+    ...frame(library, state, result, place),
     cell: (key, j = index) => sign(key, j),
     parameter: (parameter) => symbol(parameter),
     total: (_, total) => total,
@@ -202,38 +207,50 @@ export function withSymbols(state, result, place) {
  * @returns {Element | null} `= 0.04 + 1·0.95·0.611664`
  */
 export function withNumbers(library, state, result, place) {
+  if (!isWorkedOut(state, place)) return null;
   const { row, sequence, index } = place;
-  const facts = factsOf(library, state, result, place);
+  const all = frame(library, state, result, place);
   const shown = (/** @type {number | undefined} */ value) =>
     value === undefined ? upright("?") : number(short(value));
   const parts = formulas[row]?.({
-    ...frame(state, result, place),
+    ...all,
     cell: (key, j = index) => shown(result.rows[key]?.[sequence]?.[j]),
     parameter: (parameter) => shown(state.parameters[/** @type {import("../state.js").Parameter} */ (parameter)]),
-    total: (key) => shown(facts(key)),
+    total: (key) => shown(all.fact(key)),
     sum: () =>
-      addends(state, result, sequence).flatMap((value, at) => (at === 0 ? [shown(value)] : [op("+"), shown(value)])),
+      addends(state, result, sequence).flatMap((addend, at) => (at === 0 ? [] : [op("+")]).concat(addend.map(written))),
   });
   return parts?.length ? math("block", op("="), ...parts) : null;
+
+  /** @param {number | string | undefined} part */
+  function written(part) {
+    return typeof part === "string" ? op(part) : shown(part);
+  }
 }
 
 /** More numbers than this are not written out. */
 const MANY = 12;
 
 /**
- * The numbers that a sequence's score adds up, or their sum where there are too many to read.
+ * What a sequence's score adds up: token rewards, and `score − β·KL` of dropped tokens where a framework adds these
+ * too. Only the sum where there are too many to read.
  * @param {State} state
  * @param {Result} result
  * @param {number} s
- * @returns {(number | undefined)[]}
+ * @returns {(number | string | undefined)[][]}
  */
 function addends(state, result, s) {
   const { roles, inputs } = state.sequences[s];
-  const everything = result.settings.scoreSlots === "all" && state.choices.placement !== "reward";
-  const rewards = everything
-    ? inputs.score
-    : [...(result.rows.reward?.[s] ?? [])].filter((_, i) => roles[i] === "policy");
-  return rewards.length > MANY || rewards.length === 0 ? [result.rows.sequenceScore?.[s]?.[0]] : rewards;
+  const rewards = result.rows.reward?.[s] ?? [];
+  const ofDropped = (/** @type {number} */ i) => {
+    const kl = result.rows.kl?.[s]?.[i] ?? 0;
+    const priced = state.choices.placement === "reward" && kl !== 0;
+    return priced ? [inputs.score[i], "−", state.parameters.beta, "·", kl] : [inputs.score[i]];
+  };
+  const found = roles.flatMap((role, i) =>
+    role === "policy" ? [[rewards[i]]] : result.settings.scoreSlots === "all" ? [ofDropped(i)] : [],
+  );
+  return found.length > MANY || found.length === 0 ? [[result.rows.sequenceScore?.[s]?.[0]]] : found;
 }
 
 /**

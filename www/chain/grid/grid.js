@@ -5,6 +5,8 @@
 import { find, html } from "../../parts/dom.js";
 import { Grid, idOf } from "../../parts/grid.js";
 import { buildBlock } from "./blocks.js";
+import { Idle } from "../../parts/idle.js";
+import { Heads } from "./heads.js";
 import { Sight } from "./sight.js";
 
 /** @typedef {import("./types.js").TableRow} TableRow */
@@ -16,7 +18,11 @@ import { Sight } from "./sight.js";
 /** No cell has these flags. */
 const UNDRAWN = 255;
 
-const EVERYWHERE = [0, Infinity];
+/** So many sentences are made at a time. */
+const SENTENCES = 20;
+
+/** @param {import("./types.js").Block} block */
+const rowsOf = (block) => (block.open ? [...block.numbers, block.tokens, ...block.rows] : block.numbers);
 
 /** @extends {Grid<Place>} */
 export class ChainGrid extends Grid {
@@ -34,8 +40,12 @@ export class ChainGrid extends Grid {
     this.shape = "";
     /** @type {Table | null} */
     this.table = null;
-    this.waiting = 0;
-    this.sight = new Sight(this.scroller, () => this.drawCells(false));
+    this.idle = new Idle((busy) => this.scroller.toggleAttribute("data-behind", busy));
+    this.sight = new Sight(this.scroller, () => this.drawCells());
+    this.heads = new Heads(this.scroller, () => {
+      const tour = document.getElementById("tour");
+      return tour ? Math.max(0, tour.getBoundingClientRect().bottom) : 0;
+    });
   }
 
   /** @param {Table} table */
@@ -53,28 +63,40 @@ export class ChainGrid extends Grid {
     if (shape !== this.shape) this.build(table);
     this.shape = shape;
     this.table = table;
-    this.drawCells(false);
+    this.drawCells();
   }
 
-  /**
-   * Draws the visible part first; the rest follows in the next task, or when it is scrolled into view.
-   * @param {boolean} everything
-   */
-  drawCells(everything) {
-    clearTimeout(this.waiting);
+  /** Draws what is in sight; the rest follows while nothing else is to be done, or when it is scrolled into view. */
+  drawCells() {
     let skipped = false;
     for (const block of this.table?.blocks ?? []) {
-      const [first, last] = everything ? EVERYWHERE : this.sight.columns(block.sequence);
+      const [first, last] = this.sight.columns(block.sequence);
       if (first === Infinity) {
         skipped = true;
         continue;
       }
-      for (const row of [...block.numbers, block.tokens, ...block.rows]) {
+      for (const row of rowsOf(block)) {
         if (this.drawRow(row, block.sequence, first, last)) skipped = true;
       }
     }
-    if (everything) this.labelAll();
-    else if (skipped || this.unlabelled.size > 0) this.waiting = window.setTimeout(() => this.drawCells(true));
+    this.idle.stop();
+    if (skipped || this.unlabelled.size > 0) this.idle.run(this.remaining());
+  }
+
+  /** Cells out of sight and sentences for screen readers, a little at a time. */
+  *remaining() {
+    for (const block of this.table?.blocks ?? []) {
+      for (const row of rowsOf(block)) {
+        this.drawRow(row, block.sequence, 0, Infinity);
+        yield;
+      }
+    }
+    let count = 0;
+    for (const element of this.unlabelled.keys()) {
+      this.tell(element);
+      count += 1;
+      if (count % SENTENCES === 0) yield;
+    }
   }
 
   /**
@@ -83,12 +105,23 @@ export class ChainGrid extends Grid {
    * @param {() => string} label
    */
   label(element, label) {
-    this.unlabelled.set(element, label);
+    if (element === document.activeElement) element.setAttribute("aria-label", label());
+    else this.unlabelled.set(element, label);
   }
 
-  labelAll() {
-    for (const [element, label] of this.unlabelled) element.setAttribute("aria-label", label());
-    this.unlabelled.clear();
+  /** @param {HTMLElement} element */
+  tell(element) {
+    const label = this.unlabelled.get(element);
+    if (!label) return;
+    this.unlabelled.delete(element);
+    element.setAttribute("aria-label", label());
+  }
+
+  /** @param {FocusEvent} event */
+  focusin(event) {
+    // whoever listens hears the number of now
+    if (event.target instanceof HTMLElement) this.tell(event.target);
+    super.focusin(event);
   }
 
   /**
@@ -126,6 +159,7 @@ export class ChainGrid extends Grid {
     this.drawn.clear();
     this.lines = [];
     this.editing = null;
+    this.widest = 0;
     const grid = html("div", { role: "grid", class: "grid", "aria-label": table.label, "aria-colcount": table.halves });
     grid.style.setProperty("--halves", String(table.halves));
     for (const block of table.blocks) {
@@ -147,6 +181,7 @@ export class ChainGrid extends Grid {
     }
     this.scroller.replaceChildren(grid);
     this.sight.watch(grid);
+    this.heads.later();
     const kept = this.place && this.nearest(this.place);
     this.setPlace(kept ?? this.lines[0][0]);
     if (focused && this.place) this.elements.get(idOf(this.place))?.focus();

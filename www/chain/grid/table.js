@@ -1,8 +1,8 @@
 // The chain as a table for the grid: numbers to text, sign and size to a tint, cells to sentences.
 // Texts are made only for cells that changed.
 
-import { full, short, signed, subscript } from "../../parts/format.js";
-import { t } from "../../i18n/index.js";
+import { full, short, signed, subscript, visible } from "../../parts/format.js";
+import { currentLanguage, t } from "../../i18n/index.js";
 import { math, symbol } from "../../parts/math.js";
 import { cellCount, visibleRows } from "../rows.js";
 import { isKept } from "../state.js";
@@ -69,7 +69,7 @@ function headOf(state, s, several) {
   return {
     title: t("grid.sequence", { number: s + 1 }),
     group: several ? t("grid.group", { group: group + 1 }) : "",
-    text: `${prompt ? `${prompt} → ` : ""}${tokens.join("")}`,
+    text: visible(`${prompt ? `${prompt} → ` : ""}${tokens.join("")}`),
     folds: several,
   };
 }
@@ -106,7 +106,7 @@ function tokenRow(state, s) {
     value: () => 0,
     flags: (i) => ROLE[sequence.roles[i]],
     cell: (i) => ({
-      text: sequence.tokens[i],
+      text: visible(sequence.tokens[i]),
       kind: "text",
       tone: "",
       strength: 0,
@@ -241,6 +241,12 @@ function largestOf(all) {
   return largest;
 }
 
+/** Stands in for the number in a sentence that is made once. */
+const NUMBER = "\u0001";
+
+/** @type {WeakMap<string[], Map<string, string[]>>} by the tokens of the sequence: what stands before and after */
+const sentences = new WeakMap();
+
 /**
  * @param {State} state
  * @param {import("../rows.js").Row} row
@@ -250,7 +256,23 @@ function largestOf(all) {
  */
 function labelOf(state, row, s, i, value) {
   const { tokens } = state.sequences[s];
-  const words = { row: t(`row.${row.key}`), number: i + 1, token: tokens[i] ?? "", value };
+  const known = sentences.get(tokens) ?? new Map();
+  sentences.set(tokens, known);
+  const id = `${currentLanguage()}.${row.key}.${s}.${i}.${state.sequences.length > 1}`;
+  const [before, after] = known.get(id) ?? sentenceOf(state, row, s, i).split(NUMBER);
+  known.set(id, [before, after]);
+  return before + value + after;
+}
+
+/**
+ * @param {State} state
+ * @param {import("../rows.js").Row} row
+ * @param {number} s
+ * @param {number} i
+ */
+function sentenceOf(state, row, s, i) {
+  const { tokens } = state.sequences[s];
+  const words = { row: t(`row.${row.key}`), number: i + 1, token: tokens[i] ?? "", value: NUMBER };
   const spot =
     row.align === "sequence"
       ? t("grid.cell.sequence", { ...words, number: s + 1 })

@@ -43,8 +43,8 @@ export const tours = [
       { place: at("value", 2), gate: at("value", 2) },
       { place: at("return", 0), of: preset("one-plus-one") },
       { place: at("whitened", 5) },
-      { place: at("logProb", 0), gate: at("logProb", 0) },
-      { place: at("gradient", 0) },
+      { place: at("logProb", 4), gate: at("logProb", 4) },
+      { place: at("gradient", 4) },
     ],
   },
   {

@@ -58,7 +58,7 @@ export default {
     "A token of the answer with {long} tokens weighs {ratio} times one of the answer with {short}.",
   "aggregate.why": "Why {value}? {mode}",
   "aggregate.formula": "Formula",
-  "aggregate.digits": "all digits",
+  "aggregate.digits": "Full precision",
   "aggregate.counts":
     "N = {tokens} kept tokens, |S| = {sequences} answers, P = {prompts} prompts, F = {scale}. Dropped slots are never read.",
   "aggregate.perAnswer": "Weight of each answer",

@@ -103,7 +103,7 @@ export default {
   "groups.where": "Prompt {prompt}, sample {sample}. Computed so by: {peers}.",
   "groups.place": "Prompt {prompt}, sample {sample}.",
   "groups.formula": "Formula",
-  "groups.digits": "all digits",
+  "groups.digits": "Full precision",
   "groups.statistics":
     "The group: n = {count}, mean {mean}, deviation {sample} (divisor n − 1), {population} (divisor n).",
   "groups.whitening": "Over all tokens: mean {mean}, variance {variance}.",

@@ -160,7 +160,7 @@ export default {
   "kl.samples.col.variance": "variance",
   "kl.samples.col.negative": "negative",
   "kl.samples.label": "Table of sample statistics, scrolls sideways",
-  "kl.profiles": "What the frameworks do unless told otherwise",
+  "kl.profiles": "Framework defaults",
   "kl.profiles.label": "Table of framework defaults, scrolls sideways",
   "kl.profiles.estimator": "estimate of a KL loss",
   "kl.profiles.bounds": "bounds",

@@ -43,7 +43,7 @@ export default {
   "logits.mask": "mask entry {number} out",
   "logits.why": "Why {value}? {quantity}",
   "logits.formula": "Formula",
-  "logits.digits": "all digits",
+  "logits.digits": "Full precision",
   "logits.ofToken": "a is the sampled token {token}; V = {vocabulary} entries, {support} of them not masked out.",
   "logits.meaning.entropy":
     "How undecided the policy is, in nats: 0 when one entry has everything, ln V when all are equally likely. It needs all logits, not only that of the sampled token.",

@@ -6,8 +6,9 @@ export default {
   "tour.finish": "Finish",
   "tour.done": "done",
   "tour.keys": "Page Down and Page Up work too.",
+  "tour.start": "Start the three-minute tour",
   "tour.name.story": "1+1=2, from score to gradient",
-  "tour.name.slips": "Spot the slip",
+  "tour.name.slips": "Find the document's mistakes",
   "tour.name.dr-grpo": "Dr. GRPO in five minutes",
   "tour.name.frameworks": "One group, three frameworks",
   "tour.story.1":
@@ -24,15 +25,15 @@ export default {
   "tour.story.8":
     "Going back, every token keeps its own surprise and γλ = 0.95 of what comes after: the first one has 0.621. It was rewarded although its own score is 0.",
   "tour.story.9":
-    "Now change V₃: press Enter on the cell, write 0.5, press Enter. Watch: only δ₂, δ₃, the advantages up to the third token, and what follows from them move. The later tokens stay.",
+    "Now change V₃: press Enter on the cell, write 0.5, press Enter. Watch: δ₂, δ₃ and the advantages up to the third token move; the later advantages stay. All whitened advantages move, because the mean and the deviation do.",
   "tour.story.10":
     "The return is the advantage plus the value, before whitening. It is the critic's target and belongs to the state, so it stands between the tokens too.",
   "tour.story.11":
     "Whitening takes the mean away and divides by the deviation. The last token, although it was good, is now below the mean: −1.79.",
   "tour.story.12":
-    "The policy has not moved yet, so every ratio is 1. Give the first token a new log-probability, say 0.2, and see the ratio, the clip and the gradient.",
+    "The policy has not moved yet, so every ratio is 1. Make “2” less likely: press Enter, write −0.4 in place of −0.05, press Enter. Its ratio falls to 0.705, below 1 − 0.2.",
   "tour.story.13":
-    "Descent moves against this sign. Where the ratio is beyond the clip and the advantage wants more of it, the gradient is 0: this token has had its push.",
+    "Gradient descent moves against this sign. “2” is below the mean, so it is to become less likely. Once its ratio is below 0.8 the clip holds it: the gradient is 0, this token has had its push.",
   "tour.slips.1":
     "The document's tables are worked by hand. Here its A₃ = 0.597 against 0.596488: it rounded at every step. Harmless.",
   "tour.slips.2":

@@ -21,7 +21,7 @@ export default {
   "trap.happens": "What happens",
   "trap.right": "What is right",
   "trap.why": "Why",
-  "trap.links": "Told in",
+  "trap.links": "Discussed in",
   "trap.show": "Show",
   "trap.verdict.wrong": "wrong",
   "trap.verdict.right": "right",

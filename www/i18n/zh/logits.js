@@ -42,7 +42,7 @@ export default {
   "logits.mask": "屏蔽第 {number} 项",
   "logits.why": "为什么是 {value}？{quantity}",
   "logits.formula": "公式",
-  "logits.digits": "全部数位",
+  "logits.digits": "完整精度",
   "logits.ofToken": "a 是被采样的 token {token}；词表共 V = {vocabulary} 项，其中 {support} 项未被屏蔽。",
   "logits.meaning.entropy":
     "策略有多犹豫，以 nat 计：全部概率集中在一项时为 0，各项相同时为 ln V。它需要全部 logit，只有被采样的那个不够。",

@@ -13,7 +13,7 @@ export default {
   "preset.note.dr-grpo-factor": "五个 token 的损失是 2，一个 token 的损失是 10，固定长度 L = 10。",
   "preset.note.k3-in-loss":
     "三个动作写成三个 token，p = 0.6652、0.2447、0.0900，参考策略是 0.2、0.3、0.5。优势全为 0：只有 KL 在推。",
-  "preset.note.group-of-one": "一个提示有三个回答，另一个提示只有一个回答。",
+  "preset.note.group-of-one": "一个提示词有三个回答，另一个提示词只有一个回答。",
   "preset.note.one-winner": "四个回答，得分 1 0 0 0：同一组数据按各框架的约定来算。",
   "preset.note.near-tie": "四个回答，得分 0.5 0.5 0.5 0.5001：这里 ε 与标准差一样大。",
   "trap.title": "这个陷阱",
@@ -49,7 +49,7 @@ export default {
   "trap.happens.group-of-one":
     "verl 保留原得分 0.7，相当于均值 0、标准差 1。OpenRLHF 对一个数求样本标准差：得 NaN，整个批次都被污染。",
   "trap.right.group-of-one": "得 0：没有别的回答，就谈不上比别的更好。",
-  "trap.why.group-of-one": "n − 1 等于 0，总得有人规定它的含义；每个提示至少采样两个回答就没有这个问题。",
+  "trap.why.group-of-one": "n − 1 等于 0，总得有人规定它的含义；每个提示词至少采样两个回答就没有这个问题。",
   "trap.happens.one-winner":
     "赢家得 1.499997（verl）、1.4997（TRL）、1.5（OpenRLHF），除以 n 时 1.73205，不除标准差时 0.75。",
   "trap.right.one-winner": "都不算错：同一个名字下的不同约定。",

@@ -8,7 +8,7 @@ import { full } from "../../parts/format.js";
 import { brackets, group, math, name, number, op, sub, upright } from "../../parts/math.js";
 import { drawUpdates } from "./formulas.js";
 import { Inputs } from "./inputs.js";
-import { Player } from "./player.js";
+import { BudgetPlayer } from "./player.js";
 import { Plots } from "./plots.js";
 import { Run } from "./run.js";
 import { SettingsView } from "./controls.js";
@@ -21,7 +21,7 @@ import { drawTokens } from "./token.js";
 /** @type {import("../../pages.js").Page} */
 export const page = {
   texts: ["budget"],
-  styles: ["labs", "budget"],
+  styles: ["labs", "sim", "budget"],
   initial,
   read,
   mount: (container, context) => new BudgetView(container, context),
@@ -59,11 +59,11 @@ class BudgetView {
     const part = (/** @type {keyof HTMLElementTagNameMap} */ tag, /** @type {string} */ id, more = {}) =>
       html(tag, { class: id, id, ...more });
     this.intro = html("section", { class: "intro" });
-    this.settingsPart = part("section", "budget-settings");
-    this.playerPart = part("section", "budget-player");
+    this.settingsPart = part("section", "budget-settings", { class: "sim-settings budget-settings" });
+    this.playerPart = part("section", "budget-player", { class: "sim-player budget-player" });
     this.problem = html("p", { class: "refusal", role: "alert" });
     this.story = html("p", { class: "story", id: "budget-story" });
-    this.plotsPart = part("section", "budget-plots");
+    this.plotsPart = part("section", "budget-plots", { class: "sim-plots" });
     this.stepHead = html("h2", {});
     this.inputsPart = part("div", "budget-inputs");
     this.updates = part("div", "budget-updates");
@@ -78,10 +78,10 @@ class BudgetView {
       this.intro,
       html(
         "div",
-        { class: "budget-columns" },
+        { class: "sim-columns" },
         html(
           "div",
-          { class: "budget-body" },
+          { class: "sim-body" },
           this.playerPart,
           this.problem,
           this.story,
@@ -99,7 +99,7 @@ class BudgetView {
     this.settings = new SettingsView(this.settingsPart, this.scenario, { state, attempt });
     this.inputs = new Inputs(this.inputsPart, { state, attempt });
     this.plots = new Plots(this.plotsPart);
-    this.player = new Player(this.playerPart, this.scenario, container, {
+    this.player = new BudgetPlayer(this.playerPart, this.scenario, container, {
       state,
       go: (at, continued) => this.go(at, continued),
       setSpeed: (speed) => this.context.change({ ...state(), speed }),

@@ -1,8 +1,7 @@
-// Steps, plays and rewinds: buttons, a slider over the whole run, and the fingerprint of the current step.
+// Plays the controllers step by step, at a speed that can be read.
 
 import { t } from "../../i18n/index.js";
-import { html } from "../../parts/dom.js";
-import { choiceField } from "../../parts/fields.js";
+import { Player } from "../player.js";
 import { speeds } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -15,7 +14,7 @@ import { speeds } from "./state.js";
  * @property {() => void} stopped
  */
 
-export class Player {
+export class BudgetPlayer extends Player {
   /**
    * @param {HTMLElement} container
    * @param {HTMLElement} before what stands before the buttons
@@ -23,96 +22,40 @@ export class Player {
    * @param {Owner} owner
    */
   constructor(container, before, page, owner) {
-    this.container = container;
-    this.before = before;
-    this.page = page;
+    super(container, page, owner, {
+      id: "budget",
+      speeds: speeds.map((speed) => ({
+        value: String(speed),
+        text: () => t("budget.player.perSecond", { speed }),
+      })),
+      before: [before],
+    });
+    /** @override */
     this.owner = owner;
     /** @type {ReturnType<typeof setTimeout> | null} */
     this.timer = null;
-    /** whether the next step of playing belongs to the same step of undo */
-    this.continued = false;
     /** the step that playing reached; another step means that something else moved */
     this.expected = 0;
     this.ticking = false;
-    document.addEventListener("visibilitychange", () => document.hidden && this.pause());
-    // the shell closes pages by hiding them
-    new MutationObserver(() => page.hidden && this.pause()).observe(page, {
-      attributes: true,
-      attributeFilter: ["hidden"],
-    });
   }
 
+  /** @override */
   get playing() {
     return this.timer !== null;
   }
 
-  build() {
-    const button = (/** @type {string} */ id, /** @type {() => void} */ press) =>
-      html("button", { type: "button", id: `budget-${id}`, onclick: press }, t(`budget.player.${id}`));
-    this.rewind = button("rewind", () => this.move(0));
-    this.back = button("back", () => this.move(this.owner.state().at - 1));
-    this.play = button("play", () => (this.playing ? this.pause() : this.start()));
-    this.forward = button("forward", () => this.move(this.owner.state().at + 1));
-    this.slider = html("input", {
-      type: "range",
-      id: "budget-at",
-      min: 0,
-      step: 1,
-      "aria-label": t("budget.player.at"),
-    });
-    let sliding = false;
-    this.slider.addEventListener("input", () => {
-      this.pause();
-      this.owner.go(Number(this.slider?.value), sliding);
-      sliding = true;
-    });
-    this.slider.addEventListener("change", () => {
-      sliding = false;
-    });
-    this.speed = choiceField("budget-speed", {
-      label: t("budget.player.speed"),
-      options: speeds.map((speed) => ({ value: String(speed), text: t("budget.player.perSecond", { speed }) })),
-      set: (value) => this.owner.setSpeed(Number(value)),
-    });
-    this.where = html("output", { class: "where", id: "budget-where" });
-    this.print = html("code", { id: "budget-print" });
-    this.proof = html("span", { id: "budget-proof" });
-    this.container.replaceChildren(
-      html(
-        "div",
-        { class: "buttons" },
-        this.before,
-        this.rewind,
-        this.back,
-        this.play,
-        this.forward,
-        this.speed.element,
-      ),
-      html("div", { class: "track" }, this.slider, this.where),
-      html(
-        "p",
-        { class: "quiet print" },
-        html("span", { title: t("budget.print.what") }, t("budget.print")),
-        " ",
-        this.print,
-        " ",
-        this.proof,
-      ),
-    );
+  /** @override */
+  get at() {
+    return this.owner.state().at;
   }
 
-  /** @param {number} at */
-  move(at) {
-    this.pause();
-    this.owner.go(at, false);
-  }
-
+  /** @override */
   start() {
     const { at, settings } = this.owner.state();
     this.continued = false;
     // from the end it begins again
     if (at >= settings.steps && this.owner.go(0, false)) this.continued = true;
-    this.expected = this.owner.state().at;
+    this.expected = this.at;
     this.schedule();
     this.label();
   }
@@ -123,7 +66,7 @@ export class Player {
 
   tick() {
     if (this.page.hidden || document.hidden) return this.pause();
-    const { at } = this.owner.state();
+    const { at } = this;
     this.expected = at + 1;
     this.ticking = true;
     const went = this.owner.go(at + 1, this.continued);
@@ -135,18 +78,13 @@ export class Player {
     else this.schedule();
   }
 
+  /** @override */
   pause() {
     if (this.timer === null) return;
     clearTimeout(this.timer);
     this.timer = null;
     this.label();
     this.owner.stopped();
-  }
-
-  label() {
-    if (this.play) this.play.textContent = t(this.playing ? "budget.player.pause" : "budget.player.play");
-    // a screen reader cannot keep up with thirty numbers a second
-    this.where?.setAttribute("aria-live", this.playing ? "off" : "polite");
   }
 
   /**
@@ -159,32 +97,11 @@ export class Player {
       this.continued = false;
       if (state.at !== this.expected) this.pause();
     }
-    if (
-      !this.slider ||
-      !this.rewind ||
-      !this.back ||
-      !this.forward ||
-      !this.where ||
-      !this.print ||
-      !this.proof ||
-      !this.speed
-    )
-      return;
-    const { at, settings } = state;
-    this.slider.max = String(settings.steps);
-    this.slider.value = String(at);
-    const words = t("budget.player.where", { at, steps: settings.steps });
-    this.slider.setAttribute("aria-valuetext", words);
-    this.where.textContent = words;
-    // a button that was just pressed keeps its focus: it is marked as disabled, not disabled
-    for (const button of [this.rewind, this.back]) button.setAttribute("aria-disabled", String(at === 0));
-    this.forward.setAttribute("aria-disabled", String(at >= settings.steps));
-    this.speed.select.value = String(state.speed);
-    this.print.textContent = run.print;
-    const key =
-      run.differing > 0 ? "budget.print.differs" : run.repeated > 0 ? "budget.print.same" : "budget.print.first";
-    this.proof.textContent = t(key, { count: run.differing > 0 ? run.differing : run.repeated });
-    this.proof.className = run.differing > 0 ? "differs" : "";
-    this.label();
+    const {
+      at,
+      speed,
+      settings: { steps },
+    } = state;
+    this.show({ at, last: steps, words: t("budget.player.where", { at, steps }), ended: at >= steps, speed, run });
   }
 }

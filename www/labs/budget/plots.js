@@ -47,7 +47,7 @@ export class Plots {
   constructor(container) {
     this.views = PLOTS.map(({ id }) => {
       const heading = html("h2", {});
-      const section = html("section", { class: "budget-plot", "data-plot": id }, heading);
+      const section = html("section", { class: "sim-plot budget-plot", "data-plot": id }, heading);
       container.append(section);
       return { heading, view: new PlotView(section, { compact: true }) };
     });

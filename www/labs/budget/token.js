@@ -15,7 +15,7 @@ const TOKENS = [
 /**
  * @param {import("../../engine.js").Library} library
  * @param {{ lambda: number, beta: number, gamma: number }} prices
- * @returns {{ id: string, p: number, reference: number, advantage: number, weight: number, base: number,
+ * @returns {{ id: string, p: number, reference: number, advantage: number, weight: number, gated: number, base: number,
  *   modified: number }[]}
  */
 export function pricedTokens(library, { lambda, beta, gamma }) {
@@ -26,12 +26,19 @@ export function pricedTokens(library, { lambda, beta, gamma }) {
   const batch = library.Batch.padded(1, TOKENS.length, new Uint8Array(TOKENS.length).fill(1));
   try {
     const weights = library.tokenWeightsF64(batch, { logProbs, refLogProbs, advantages });
+    const gated = library.tokenWeightsF64(batch, { logProbs, refLogProbs, advantages, weight: "kl-gated" });
     // on the first update the ratio is 1, and the gradient of a sum of losses is −A_mod, token for token
     const input = { logProbs, oldLogProbs: logProbs, refLogProbs, advantages };
     const config = { gamma, aggregate: { mode: /** @type {const} */ ("token-sum") } };
     const base = library.dualGameF64(batch, input, { ...config, lambda: 0, beta: 0 }).grad;
     const modified = library.dualGameF64(batch, input, { ...config, lambda, beta }).grad;
-    return TOKENS.map((token, i) => ({ ...token, weight: weights[i], base: 0 - base[i], modified: 0 - modified[i] }));
+    return TOKENS.map((token, i) => ({
+      ...token,
+      weight: weights[i],
+      gated: gated[i],
+      base: 0 - base[i],
+      modified: 0 - modified[i],
+    }));
   } finally {
     batch.free();
   }
@@ -54,6 +61,7 @@ export function drawTokens(container, library, prices) {
       cell(token.reference, "reference"),
       cell(token.advantage, "advantage", true),
       cell(token.weight, "weight"),
+      cell(token.gated, "gated"),
       cell(token.base, "base", true),
       cell(token.modified, "modified", true),
     ),
@@ -70,7 +78,7 @@ export function drawTokens(container, library, prices) {
           "tr",
           {},
           html("td", {}),
-          ...["p", "reference", "advantage", "weight", "base", "modified"].map((head) =>
+          ...["p", "reference", "advantage", "weight", "gated", "base", "modified"].map((head) =>
             html("th", { scope: "col" }, t(`budget.tokens.${head}`)),
           ),
         ),

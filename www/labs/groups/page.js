@@ -288,6 +288,8 @@ class GroupsView {
         name: t(`groups.name.${id}`),
         x,
         y: advantages[id],
+        // samples are no sequence: nothing lies between them
+        kind: /** @type {const} */ ("points"),
         colour: id === chosen && !CURVES.includes(id) ? 7 : CURVES.indexOf(id),
       })),
     });

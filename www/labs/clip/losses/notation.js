@@ -1,17 +1,15 @@
 // Pieces of MathML that several losses share.
 
-import { brackets, group, number, op, upright } from "../../../parts/math.js";
+import { brackets, call, number, op, when } from "../../../parts/math.js";
 
-/** @typedef {import("./description.js").Child} Child */
+export { call, when };
+
 /** @typedef {import("./description.js").Writer} Writer */
 
 export const one = () => number("1");
 export const comma = () => op(",");
 export const times = () => op("·");
 export const minus = () => op("−");
-
-/** @param {string} what @param {Child[]} parts */
-export const call = (what, ...parts) => group(upright(what), brackets(...parts));
 
 /** clip(x, 1 − ε, 1 + ε) @param {Element} x @param {Element} low @param {Element} high */
 export const clip = (x, low, high) => call("clip", x, comma(), one(), minus(), low, comma(), one(), op("+"), high);
@@ -27,9 +25,6 @@ export const clipped = (w, x, low, high) => [
 
 /** sg(weight): a constant for the gradient. @param {Element} weight */
 export const held = (weight) => call("sg", weight);
-
-/** [condition] @param {Child[]} parts */
-export const when = (...parts) => group(op("["), ...parts, op("]"));
 
 /**
  * [x is within the bound on the side the advantage pushes to]
