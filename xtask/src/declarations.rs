@@ -6,6 +6,8 @@
 
 mod source;
 
+pub(crate) use source::{Content, Shape, Source};
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
@@ -16,7 +18,6 @@ use syn::{GenericArgument, PathArguments, Type};
 use tokenwise_catalogue::{Column, Element, Entry, Over};
 
 use crate::wasm::has_precision;
-use source::{Content, Shape, Source};
 
 /// Types whose JavaScript form differs from their Rust form; they are declared by hand.
 const BY_HAND: [&str; 7] =
@@ -296,7 +297,7 @@ fn result(entry: &Entry, array: &str) -> String {
 }
 
 /// Without links to Rust items: only the name in a link stays.
-fn plain(doc: &str) -> String {
+pub(crate) fn plain(doc: &str) -> String {
     let mut out = String::new();
     let mut rest = doc;
     while let Some((before, after)) = rest.split_once("[`") {
@@ -326,7 +327,7 @@ pub(crate) fn camel_case(name: &str) -> String {
     out
 }
 
-fn pascal_case(name: &str) -> String {
+pub(crate) fn pascal_case(name: &str) -> String {
     let name = camel_case(name);
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

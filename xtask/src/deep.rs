@@ -21,7 +21,7 @@ const MUTATED: [&str; 5] =
     ["core/src/layout.rs", "core/src/groups.rs", "core/src/reduce.rs", "core/src/statistics.rs", "core/src/error.rs"];
 const PUBLISHED: [&str; 4] = ["tokenwise", "tokenwise-lint", "tokenwise-recorder", "tokenwise-gpu"];
 
-const CHECKS: [Tier; 4] = [
+const CHECKS: [Tier; 6] = [
     Tier {
         name: "api",
         about: "lists the public interface of the crates in its log; a report, not a test",
@@ -31,10 +31,17 @@ const CHECKS: [Tier; 4] = [
     },
     Tier {
         name: "long-fuzz",
-        about: "an hour of random bytes to every formula",
+        about: "an hour of random bytes to each of the formulas, the readers and the decoders",
         folder: "fuzz",
         needs: &fuzz::NEEDS,
-        steps: |workspace| Ok(vec![xtask(workspace, "fuzz --minutes 60")?]),
+        steps: |workspace| Ok(vec![xtask(workspace, "fuzz --minutes 240")?]),
+    },
+    Tier {
+        name: "soak",
+        about: "two hours of random batches on every instruction set, layout, type and number of threads",
+        folder: "bits",
+        needs: &[],
+        steps: |workspace| Ok(vec![xtask(workspace, "soak --minutes 120")?]),
     },
     Tier {
         name: "long-miri",
@@ -50,12 +57,20 @@ const CHECKS: [Tier; 4] = [
         needs: &[Need::Tool("cargo-mutants", "27.1.0")],
         steps: mutants,
     },
+    Tier {
+        name: "tensorboard",
+        about: "event files of the recorder, read by TensorBoard's own reader and imported by trackio",
+        folder: "debug",
+        needs: &[Need::Program("python3", "python3-venv")],
+        steps: |workspace| Ok(vec![tensorboard(workspace)]),
+    },
 ];
 
 /// Run the checks that take hours and seldom fail
 ///
-/// An hour of fuzzing, miri over all unit tests of the core, mutation testing of the code under every formula, and a
-/// listing of the public interface. Reports like `cargo xtask test`; logs are in target/xtask/CHECK.log.
+/// Hours of fuzzing and of random batches, miri over all unit tests of the core, mutation testing of the code under
+/// every formula, event files read by TensorBoard and trackio, and a listing of the public interface. Reports like
+/// `cargo xtask test`; logs are in target/xtask/CHECK.log.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these checks, separated by commas
@@ -83,6 +98,13 @@ fn api(workspace: &Workspace) -> Result<Vec<Command>> {
         command
     };
     Ok(PUBLISHED.iter().map(|package| list(package)).collect())
+}
+
+fn tensorboard(workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo();
+    command.args(["test", "--package", "tokenwise-recorder", "--features", "tensorboard", "--test", "suite"]);
+    command.args(["--", "--ignored", "tensorboard_reads", "trackio_imports"]);
+    command
 }
 
 fn mutants(workspace: &Workspace) -> Result<Vec<Command>> {

@@ -16,13 +16,14 @@ pub(crate) const NEEDS: [Need; 3] =
 /// A single input that takes this many seconds is a failure.
 const TIMEOUT: u32 = 60;
 
-/// Feed random bytes to every formula
+/// Feed random bytes to every formula, reader and decoder
 ///
-/// Builds the fuzz targets of fuzz/ and runs each for the given time. Inputs that reach new code are kept in
+/// Builds the fuzz targets of fuzz/ (formulas, readers of rollout files, golden cases), runs them one after the other,
+/// then the decoder of the page's links, each for the same share of the time. Inputs that reach new code are kept in
 /// target/xtask/fuzz-corpus and are where the next run begins; an input that fails is written to fuzz/artifacts.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Minutes per target
+    /// Minutes for all of them together
     #[arg(long, value_name = "N", default_value_t = 1)]
     minutes: u32,
 }
@@ -33,18 +34,28 @@ pub(crate) fn fuzz(workspace: &Workspace, options: &Options) -> Result<()> {
     if targets.trim().is_empty() {
         bail!("there are no fuzz targets in fuzz/");
     }
+    let names: Vec<&str> = targets.split_whitespace().collect();
+    // the decoder of links is one more
+    let seconds = (60 * options.minutes / (names.len() as u32 + 1)).max(1);
     let build = workspace.target.join("xtask/fuzz");
     run(cargo_fuzz(workspace, "build").arg("--target-dir").arg(&build))?;
-    for target in targets.split_whitespace() {
+    for target in names {
         let corpus = workspace.target.join("xtask/fuzz-corpus").join(target);
         fs::create_dir_all(&corpus).with_context(|| corpus.display().to_string())?;
-        say(&format!("{target}, {} minutes …", options.minutes));
+        say(&format!("{target}, {seconds} seconds …"));
         let mut fuzz = cargo_fuzz(workspace, "run");
-        fuzz.arg("--target-dir").arg(&build).arg(target).arg(corpus).arg("--");
-        fuzz.args([format!("-max_total_time={}", 60 * options.minutes), format!("-timeout={TIMEOUT}")]);
+        fuzz.arg("--target-dir").arg(&build).arg(target).arg(corpus);
+        // what is kept in the repository is read, never written
+        let kept = workspace.root.join("fuzz/corpus").join(target);
+        if kept.is_dir() {
+            fuzz.arg(kept);
+        }
+        fuzz.arg("--");
+        fuzz.args([format!("-max_total_time={seconds}"), format!("-timeout={TIMEOUT}")]);
         run(fuzz.arg("-print_final_stats=1"))?;
     }
-    Ok(())
+    say(&format!("links of the page, {seconds} seconds …"));
+    run(Command::new("node").arg(workspace.root.join("fuzz/link.mjs")).arg(seconds.to_string()))
 }
 
 fn cargo_fuzz(workspace: &Workspace, command: &str) -> Command {

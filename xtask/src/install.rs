@@ -37,8 +37,11 @@ pub(crate) enum Need {
     Avx2,
     /// The pinned npm packages of a folder with a lock file; nothing if it has none.
     Npm(&'static str),
-    /// NumPy in a private Python environment under target/: the page exports scripts that use it.
-    NumPy,
+    /// A private Python environment under target/, with NumPy (the page exports scripts that use it) and what tests the
+    /// Python package.
+    Python,
+    /// Another one with torch, verl, TRL and OpenRLHF at the versions of tests/reference/requirements.txt.
+    Frameworks,
 }
 
 impl Need {
@@ -64,7 +67,12 @@ impl Need {
                 let missing = npm_lock(workspace, folder).is_some_and(|lock| !has_npm(workspace, folder, &lock));
                 missing.then(|| format!("npm ci in {folder}"))
             }
-            Self::NumPy => (!has_numpy(workspace)).then(|| "pip install numpy (into target/xtask/numpy)".into()),
+            Self::Python => {
+                let packages = PYTHON_PACKAGES.map(|(package, _)| package).join(" ");
+                (!has_python(workspace)).then(|| format!("pip install {packages} (into target/xtask/python)"))
+            }
+            Self::Frameworks => (!has_frameworks(workspace))
+                .then(|| format!("pip install --no-deps -r {FRAMEWORKS} (into target/xtask/frameworks)")),
         }
     }
 
@@ -91,9 +99,13 @@ impl Need {
                 drop(one);
                 npm(workspace, folder)
             }
-            Self::NumPy => {
+            Self::Python => {
                 drop(one);
-                numpy(workspace)
+                python(workspace)
+            }
+            Self::Frameworks => {
+                drop(one);
+                install_frameworks(workspace)
             }
             // takes minutes, and cargo has locks of its own
             Self::Tool(name, version) => {
@@ -224,31 +236,74 @@ fn npm(workspace: &Workspace, folder: &str) -> Result<()> {
     fs::write(&done, npm_lock(workspace, folder).unwrap_or_default()).with_context(|| done.display().to_string())
 }
 
-fn numpy_python(workspace: &Workspace) -> PathBuf {
-    workspace.target.join("xtask/numpy/bin/python")
+/// What is installed into the Python environment, and the name that it is imported by.
+const PYTHON_PACKAGES: [(&str, &str); 4] =
+    [("numpy>=1.24", "numpy"), ("pytest", "pytest"), ("mypy", "mypy"), ("typing_extensions", "typing_extensions")];
+
+/// The interpreter of the Python environment.
+pub(crate) fn environment(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("xtask/python/bin/python")
 }
 
-fn has_numpy(workspace: &Workspace) -> bool {
-    stdout_of(Command::new(numpy_python(workspace)).args(["-c", "import numpy"])).is_ok()
+fn has_python(workspace: &Workspace) -> bool {
+    let imports = PYTHON_PACKAGES.map(|(_, name)| name).join(", ");
+    stdout_of(Command::new(environment(workspace)).args(["-c", &format!("import {imports}")])).is_ok()
 }
 
-/// Makes a Python environment with NumPy.
-fn numpy(workspace: &Workspace) -> Result<()> {
+/// Makes the Python environment.
+fn python(workspace: &Workspace) -> Result<()> {
+    make_environment(workspace, &workspace.target.join("xtask/python"))?;
+    let mut pip = pip(environment(workspace));
+    pip.args(PYTHON_PACKAGES.map(|(package, _)| package));
+    stdout_of(&mut pip)?;
+    if !has_python(workspace) {
+        bail!("pip installed the packages, but they cannot be imported");
+    }
+    Ok(())
+}
+
+fn make_environment(workspace: &Workspace, folder: &Path) -> Result<()> {
     Need::Program("python3", "python3").ensure(workspace)?;
-    let folder = workspace.target.join("xtask/numpy");
-    let make = || stdout_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder));
+    let make = || stdout_of(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder));
     if make().is_err() {
         // Debian has the module in a separate package
         say("    apt-get install python3-venv");
         apt(&["python3-venv"], || make().is_ok())?;
     }
-    let mut pip = Command::new(numpy_python(workspace));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy>=1.24"]);
-    stdout_of(&mut pip)?;
-    if !has_numpy(workspace) {
-        bail!("pip installed numpy, but it cannot be imported");
-    }
     Ok(())
+}
+
+fn pip(interpreter: PathBuf) -> Command {
+    let mut pip = Command::new(interpreter);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip
+}
+
+const FRAMEWORKS: &str = "tests/reference/requirements.txt";
+
+/// The interpreter of the environment with the frameworks.
+pub(crate) fn frameworks(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("xtask/frameworks/bin/python")
+}
+
+/// A copy of the list of packages, written when all were installed.
+fn frameworks_done(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("xtask/frameworks/installed.txt")
+}
+
+fn has_frameworks(workspace: &Workspace) -> bool {
+    let wanted = fs::read(workspace.root.join(FRAMEWORKS));
+    matches!((wanted, fs::read(frameworks_done(workspace))), (Ok(wanted), Ok(installed)) if wanted == installed)
+}
+
+fn install_frameworks(workspace: &Workspace) -> Result<()> {
+    make_environment(workspace, &workspace.target.join("xtask/frameworks"))?;
+    let list = workspace.root.join(FRAMEWORKS);
+    // the frameworks ask for versions that exclude each other
+    stdout_of(pip(frameworks(workspace)).args(["--no-deps", "--requirement"]).arg(&list))?;
+    stdout_of(pip(frameworks(workspace)).args(["pytest", "mypy", "hypothesis"]))?;
+    let done = frameworks_done(workspace);
+    fs::copy(&list, &done).map(drop).with_context(|| done.display().to_string())
 }
 
 #[cfg(test)]

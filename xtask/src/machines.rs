@@ -13,6 +13,7 @@ use crate::{
 };
 
 const QEMU_ARM: Need = Need::Program("qemu-system-arm", "qemu-system-arm");
+const COMPILED_AVX2: &str = "-C target-feature=+avx2,+fma,+bmi1,+bmi2";
 pub(crate) const AARCH64: &str = "aarch64-unknown-linux-musl";
 
 /// One way to compile and run the formulas.
@@ -73,9 +74,7 @@ fn native() -> Vec<Machine> {
             let dispatch = move |workspace: &Workspace| host(workspace, &[flag, "--features=std"], "", "bits");
             let best = if has_avx512() { "avx512" } else { "avx2" };
             machines.push(Machine::new(&format!("x86-64 run-time {best} {profile}"), &[], dispatch));
-            let compiled = move |workspace: &Workspace| {
-                host(workspace, &[flag], "-C target-feature=+avx2,+fma,+bmi1,+bmi2", "bits-avx2")
-            };
+            let compiled = move |workspace: &Workspace| host(workspace, &[flag], COMPILED_AVX2, "bits-avx2");
             machines.push(Machine::new(&format!("x86-64 compiled avx2 {profile}"), &[], compiled));
         }
     }
@@ -89,6 +88,18 @@ fn native() -> Vec<Machine> {
         }));
     }
     machines
+}
+
+/// Programs that print the fingerprints of a variation, optimised: the baseline first, then what this processor adds.
+pub(crate) fn native_programs(workspace: &Workspace) -> Result<Vec<(&'static str, PathBuf)>> {
+    let mut programs = vec![("baseline", host_program(workspace, &["--release"], "", "bits")?)];
+    if has_avx2() {
+        let best = if has_avx512() { "run-time avx512" } else { "run-time avx2" };
+        // the two have the same path, but for their folder
+        programs.push((best, host_program(workspace, &["--release", "--features=std"], "", "bits-std")?));
+        programs.push(("compiled avx2", host_program(workspace, &["--release"], COMPILED_AVX2, "bits-avx2")?));
+    }
+    Ok(programs)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -12,11 +12,13 @@ mod install;
 mod machines;
 mod modules;
 mod playground;
+mod python;
 mod runner;
 mod schedule;
 mod seal;
 mod server;
 mod size;
+mod soak;
 mod terminal;
 mod test;
 mod tiers;
@@ -43,12 +45,14 @@ enum Command {
     Test(test::Options),
     Deep(deep::Options),
     Fuzz(fuzz::Options),
+    Soak(soak::Options),
     Bits(bits::Options),
     Golden(golden::Options),
     Size(size::Options),
     Bench(bench::Options),
     Wasm(wasm::Options),
     Playground(playground::Options),
+    Python(python::Options),
 }
 
 fn main() -> ExitCode {
@@ -67,12 +71,14 @@ fn run(command: &Command) -> Result<()> {
         Command::Test(options) => test::test(workspace, options),
         Command::Deep(options) => deep::deep(workspace, options),
         Command::Fuzz(options) => fuzz::fuzz(workspace, options),
+        Command::Soak(options) => soak::soak(workspace, options),
         Command::Bits(options) => bits::bits(workspace, options),
         Command::Golden(options) => golden::golden(workspace, options),
         Command::Size(options) => size::size(workspace, options),
         Command::Bench(options) => bench::bench(workspace, options),
         Command::Wasm(options) => wasm::wasm(workspace, options),
         Command::Playground(options) => playground::playground(workspace, options),
+        Command::Python(options) => python::python(workspace, options),
     }
 }
 
@@ -94,6 +100,7 @@ mod tests {
             "test --only=fmt",
             "deep --only long-miri,api",
             "fuzz --minutes 3",
+            "soak --minutes 3 --seed 7",
             "bits --bless --json",
             "golden tests/golden",
             "golden --browser",

@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::{
     schedule::{run_tiers, Plan},
-    tiers::{Tier, TIERS},
+    tiers::{Tier, ON_REQUEST, TIERS},
     workspace::Workspace,
 };
 
@@ -19,11 +19,12 @@ const LIMIT: Duration = Duration::from_secs(50 * 60);
 /// Prints what is missing (Rust toolchains and targets, Debian packages, npm packages, cargo tools under target/),
 /// installs it, runs the tiers, and ends with one line per tier and the totals. What a tier printed is in
 /// target/xtask/TIER.log; the end of it is shown if the tier fails. A tier whose needs cannot be installed here (no
-/// root, no network) is skipped with the reason; with CI=true that is a failure.
+/// root, no network) is skipped with the reason; with CI=true that is a failure. The tier python-frameworks runs only
+/// if it is named: it installs torch, verl, TRL and OpenRLHF under target/.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these tiers, separated by commas
-    #[arg(long, value_name = "TIER", value_delimiter = ',', value_parser = names(&TIERS))]
+    #[arg(long, value_name = "TIER", value_delimiter = ',', value_parser = all_names())]
     only: Vec<String>,
     /// Tiers at the same time
     #[arg(long, value_name = "N", default_value_t = 2)]
@@ -35,7 +36,13 @@ pub(crate) struct Options {
 
 pub(crate) fn test(workspace: &Workspace, options: &Options) -> Result<()> {
     let plan = Plan { jobs: options.jobs, verbose: options.verbose, limit: LIMIT };
-    run_tiers(workspace, &choose(&TIERS, &options.only), plan)
+    let mut tiers = choose(&TIERS, &options.only);
+    tiers.extend(ON_REQUEST.iter().filter(|tier| options.only.iter().any(|name| name == tier.name)));
+    run_tiers(workspace, &tiers, plan)
+}
+
+fn all_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(TIERS.iter().chain(&ON_REQUEST).map(|tier| tier.name))
 }
 
 /// The names of tiers, for the arguments.

@@ -11,7 +11,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::{
     fuzz,
-    install::{chromium, lavapipe, Need},
+    install::{chromium, environment, frameworks, lavapipe, Need},
     machines,
     workspace::Workspace,
 };
@@ -44,13 +44,13 @@ pub(crate) struct Tier {
 
 /// All tiers, in the order they are started: the browser's early, because they take long and leave a core to the
 /// others.
-pub(crate) const TIERS: [Tier; 14] = [
+pub(crate) const TIERS: [Tier; 15] = [
     Tier { name: "fmt", about: "formatting", folder: "", needs: &[Need::Component("rustfmt", "fmt")], steps: fmt },
     Tier {
         name: "browser",
         about: "the page in a browser",
         folder: "wasm",
-        needs: &[Need::Target(WASM), Need::Npm(PAGE_TESTS), Need::Chromium, Need::ChineseFont, Need::NumPy],
+        needs: &[Need::Target(WASM), Need::Npm(PAGE_TESTS), Need::Chromium, Need::ChineseFont, Need::Python],
         steps: browser,
     },
     Tier {
@@ -74,6 +74,13 @@ pub(crate) const TIERS: [Tier; 14] = [
         folder: "burn",
         needs: &[Need::Component("clippy", "clippy")],
         steps: burn,
+    },
+    Tier {
+        name: "python",
+        about: "the Python package: lints, generated functions, types, and every golden call",
+        folder: "debug",
+        needs: &[Need::Component("clippy", "clippy"), Need::Python],
+        steps: python,
     },
     Tier {
         name: "gpu",
@@ -134,12 +141,21 @@ pub(crate) const TIERS: [Tier; 14] = [
     },
     Tier {
         name: "fuzz",
-        about: "a minute of random bytes to every formula",
+        about: "a minute of random bytes to formulas, readers and decoders",
         folder: "fuzz",
         needs: &fuzz::NEEDS,
         steps: |workspace| Ok(vec![xtask(workspace, "fuzz --minutes 1")?]),
     },
 ];
+
+/// Tiers that run only if they are named: they install gigabytes.
+pub(crate) const ON_REQUEST: [Tier; 1] = [Tier {
+    name: "python-frameworks",
+    about: "the plug-ins against verl, TRL and OpenRLHF, and everything else that needs torch; installs 6 GB",
+    folder: "debug",
+    needs: &[Need::Frameworks],
+    steps: python_frameworks,
+}];
 
 /// Whether this runs unattended: then a check that would be skipped is a failure.
 pub(crate) fn in_ci() -> bool {
@@ -175,6 +191,50 @@ fn burn(workspace: &Workspace) -> Result<Vec<Command>> {
     Ok(vec![in_burn(workspace, "test --locked"), in_burn(workspace, "clippy --locked --all-targets -- -D warnings")])
 }
 
+/// `python` is outside the workspace: pyo3 needs a newer compiler than the core promises.
+fn in_python(workspace: &Workspace, arguments: &str) -> Command {
+    let mut command = cargo(workspace, arguments);
+    command.current_dir(workspace.root.join("python"));
+    command.env("CARGO_TARGET_DIR", workspace.target.join("xtask/python-build"));
+    command
+}
+
+fn python(workspace: &Workspace) -> Result<Vec<Command>> {
+    let calls = workspace.target.join("xtask/golden-calls.jsonl");
+    let mut golden = cargo(workspace, "run --package tokenwise-tests --bin golden -- tests/golden --calls");
+    golden.arg(&calls);
+    let mut pytest = workspace.command(environment(workspace));
+    pytest.args(["-m", "pytest", "--quiet", "python/tests"]);
+    pytest.env("PYTHONPATH", workspace.root.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    pytest.env("TOKENWISE_CALLS", calls);
+    Ok(vec![
+        xtask(workspace, "python")?,
+        in_python(workspace, "clippy --locked --all-targets -- -D warnings"),
+        xtask(workspace, "python --build")?,
+        golden,
+        pytest,
+    ])
+}
+
+/// Tests of the Python package that need torch or a framework; those that exist are run.
+const FRAMEWORK_TESTS: [&str; 6] = [
+    "python/tests/frameworks",
+    "python/tests/conformance_frameworks",
+    "python/tests/test_distributed.py",
+    "python/tests/test_ray.py",
+    "python/tests/test_torch.py",
+    "python/tests/test_readme.py",
+];
+
+fn python_frameworks(workspace: &Workspace) -> Result<Vec<Command>> {
+    let mut pytest = workspace.command(frameworks(workspace));
+    pytest.args(["-m", "pytest", "--quiet"]);
+    pytest.args(FRAMEWORK_TESTS);
+    pytest.env("PYTHONPATH", workspace.root.join("python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    pytest.env("TOKENWISE_FRAMEWORKS", "1");
+    Ok(vec![xtask(workspace, "python --build")?, pytest])
+}
+
 /// Another command of this program.
 pub(crate) fn xtask(workspace: &Workspace, arguments: &str) -> Result<Command> {
     Ok(words(workspace.command(env::current_exe().context("the path of xtask itself is unknown")?), arguments))
@@ -186,6 +246,7 @@ fn fmt(workspace: &Workspace) -> Result<Vec<Command>> {
         cortex_m(workspace, "fmt --check"),
         cargo(workspace, "fmt --check --manifest-path fuzz/Cargo.toml"),
         in_burn(workspace, "fmt --check"),
+        in_python(workspace, "fmt --check"),
     ])
 }
 
@@ -316,7 +377,7 @@ fn browser(workspace: &Workspace) -> Result<Vec<Command>> {
     node.args(["--test", "--test-reporter=spec"]).args(test_files(workspace, PAGE_TESTS)?);
     node.env("PLAYGROUND_DIR", workspace.target.join("playground"));
     node.env("CHROMIUM", chromium().context("Chromium not found")?);
-    node.env("NUMPY_PYTHON", workspace.target.join("xtask/numpy/bin/python"));
+    node.env("NUMPY_PYTHON", environment(workspace));
     node.env("GPU_GOLDEN_DIR", workspace.target.join("gpu-golden"));
     Ok(vec![xtask(workspace, "playground --build-only")?, xtask(workspace, "golden --browser")?, node])
 }

@@ -71,7 +71,7 @@ const PARTS: [(&str, &str, Table); 10] = [
          autotune, written twice: as in a trainer, and tuned by hand; bounds are against the better one. Where \
          bindings are limited to 128 MiB, rows are split. Dispatches and bytes are counted in a trace of the \
          device: a dispatch is taken to move all that it binds, a gather or scatter what it touches. This \
-         overstates passes that leave a binding alone (the fused chain after the log-probabilities touches 120 \
+         overstates passes that leave a binding alone (the fused chain after the log-probabilities touches 123 \
          bytes per token, docs/gpu.md); for the loop, which reads columns of whole tensors, it says nothing. *Off \
          by* is the difference from the fused chain, relative to its largest number. Times on a software adapter \
          say nothing about the speed of a real GPU; the ratios show what fusion saves here.",

@@ -11,20 +11,20 @@ use anyhow::{Context, Result};
 use quote::ToTokens as _;
 use syn::{Attribute, Expr, Fields, FnArg, Item, Lit, Meta, Type, Visibility};
 
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) doc: String,
-    pub(super) ty: Type,
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) doc: String,
+    pub(crate) ty: Type,
     /// Whether serde reads a struct without it.
-    pub(super) optional: bool,
+    pub(crate) optional: bool,
 }
 
-pub(super) struct Variant {
-    pub(super) spelling: String,
-    pub(super) content: Content,
+pub(crate) struct Variant {
+    pub(crate) spelling: String,
+    pub(crate) content: Content,
 }
 
-pub(super) enum Content {
+pub(crate) enum Content {
     Nothing,
     /// `{ name: content }`.
     One(Type),
@@ -32,7 +32,7 @@ pub(super) enum Content {
     Tagged(Vec<String>),
 }
 
-pub(super) enum Shape {
+pub(crate) enum Shape {
     Struct(Vec<Field>),
     Choice(Vec<Variant>),
     /// The value or `null`.
@@ -41,24 +41,24 @@ pub(super) enum Shape {
     Alias(Type),
 }
 
-pub(super) struct Function {
-    pub(super) doc: String,
+pub(crate) struct Function {
+    pub(crate) doc: String,
     /// The type of the parameter `input`, where it is a struct.
-    pub(super) input: Option<String>,
+    pub(crate) input: Option<String>,
 }
 
 /// What the declarations need to know of the core's source.
 #[derive(Default)]
-pub(super) struct Source {
-    pub(super) docs: BTreeMap<String, String>,
-    pub(super) shapes: BTreeMap<String, Shape>,
-    pub(super) functions: BTreeMap<String, Function>,
+pub(crate) struct Source {
+    pub(crate) docs: BTreeMap<String, String>,
+    pub(crate) shapes: BTreeMap<String, Shape>,
+    pub(crate) functions: BTreeMap<String, Function>,
     /// The types with a `Default`: their fields may be left out.
-    pub(super) defaults: BTreeSet<String>,
+    pub(crate) defaults: BTreeSet<String>,
 }
 
 impl Source {
-    pub(super) fn read(folder: &Path) -> Result<Self> {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
         let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
@@ -168,7 +168,7 @@ impl Source {
     }
 
     /// The doc comment of a field, also of a struct inside the struct.
-    pub(super) fn field_doc(&self, of: &str, name: &str) -> Option<&str> {
+    pub(crate) fn field_doc(&self, of: &str, name: &str) -> Option<&str> {
         let Some(Shape::Struct(fields)) = self.shapes.get(of) else { return None };
         let own = fields.iter().find(|field| field.name == name).map(|field| field.doc.as_str());
         own.or_else(|| {
