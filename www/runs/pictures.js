@@ -11,7 +11,8 @@ import { dataOf, groupsOf, looksOf } from "./state.js";
 /** @typedef {import("./state.js").State} State */
 /**
  * `seen` is undefined until the browser has said whether it is in sight.
- * @typedef {{ key: string, section: HTMLElement, view: PlotView | null, seen: boolean | undefined, drawn: string }} Picture
+ * @typedef {{ key: string, section: HTMLElement, view: PlotView | null, seen: boolean | undefined,
+ *   drawn: string }} Picture
  */
 
 /** Points drawn of all curves of a picture together; more cannot be seen. */

@@ -65,6 +65,8 @@ impl Workspace {
         let mut command = self.cargo();
         command.env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", self.target.join("xtask").join(folder));
         command.env_remove("CARGO_ENCODED_RUSTFLAGS");
+        // these programs are run once, not debugged
+        command.env("CARGO_PROFILE_RELEASE_DEBUG", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     }
 }
