@@ -43,6 +43,7 @@
 
 mod distribution;
 mod error;
+mod growing;
 mod history;
 mod lines;
 mod lock;

@@ -1,15 +1,15 @@
 //! A JSON Lines file that grows step by step.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
-    path::{Path, PathBuf},
+    fs::{self, OpenOptions},
+    path::Path,
 };
 
 use serde_json::{Map, Value};
 
 use crate::{
     error::{Error, Result},
+    growing::Growing,
     history::{replace, sync_folder},
     lock::Lock,
     read::strip_position,
@@ -22,14 +22,8 @@ use crate::{
 /// and [`JsonLines::open`] removes it. If a full disk cuts it short, [`JsonLines::append`] removes it.
 #[derive(Debug)]
 pub struct JsonLines {
-    path: PathBuf,
-    file: File,
-    survive: Survive,
+    file: Growing,
     last_step: Option<u64>,
-    /// Length of the complete lines.
-    len: u64,
-    /// A failed write may have left bytes behind the complete lines.
-    torn: bool,
     /// The last line when the file was opened.
     found: Option<Map<String, Value>>,
     _lock: Lock,
@@ -73,7 +67,7 @@ impl JsonLines {
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(Error::io(path))?;
         sync_folder(path, survive)?;
         let len = file.metadata().map_err(Error::io(path))?.len();
-        Ok(Self { path: path.into(), file, survive, last_step, len, torn: false, found, _lock: lock })
+        Ok(Self { file: Growing::new(path, file, len, survive)?, last_step, found, _lock: lock })
     }
 
     /// The step of the last line that has one.
@@ -92,37 +86,13 @@ impl JsonLines {
         if let (Some(step), Some(last)) = (step, self.last_step) {
             if step < last {
                 let why = format!("step {step} comes before step {last}: steps must not go backwards");
-                return Err(Error::Refused { path: self.path.clone(), why });
+                return Err(Error::Refused { path: self.path().into(), why });
             }
         }
         let mut line = serde_json::to_vec(object).unwrap_or_default();
         line.push(b'\n');
-        if self.torn {
-            self.truncate().map_err(Error::io(&self.path))?;
-        }
-        if let Err(source) = self.write(&line) {
-            self.torn = true;
-            // if this fails too, the next append or the next open removes the bytes
-            let _ = self.truncate();
-            return Err(Error::Io { path: self.path.clone(), source });
-        }
-        self.len += line.len() as u64;
+        self.file.append(&line)?;
         self.last_step = step.or(self.last_step);
-        Ok(())
-    }
-
-    fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        self.file.write_all(line)?;
-        match self.survive {
-            Survive::Kill => Ok(()),
-            Survive::PowerLoss => self.file.sync_data(),
-        }
-    }
-
-    /// Removes what follows the complete lines.
-    fn truncate(&mut self) -> io::Result<()> {
-        self.file.set_len(self.len)?;
-        self.torn = false;
         Ok(())
     }
 
@@ -132,17 +102,17 @@ impl JsonLines {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     pub(crate) fn mark(&self) -> Mark {
-        Mark { len: self.len, last_step: self.last_step }
+        Mark { len: self.file.len(), last_step: self.last_step }
     }
 
     /// Removes the lines since the mark; at the latest with the next append.
     pub(crate) fn go_back(&mut self, mark: Mark) {
-        (self.len, self.last_step, self.torn) = (mark.len, mark.last_step, true);
-        let _ = self.truncate();
+        self.last_step = mark.last_step;
+        self.file.go_back(mark.len);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, BufReader, Seek, SeekFrom, Write},
+    io::BufReader,
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -12,6 +12,7 @@ use prost::Message;
 use crate::{
     distribution::Distribution,
     error::{Error, Result},
+    growing::Growing,
     history::sync_folder,
     lock::Lock,
     Resume, Survive,
@@ -50,14 +51,8 @@ const PREFIX: &str = "events.out.tfevents.";
 /// ```
 #[derive(Debug)]
 pub struct EventFile {
-    path: PathBuf,
-    file: File,
-    survive: Survive,
+    file: Growing,
     last_step: Option<u64>,
-    /// Length of the complete records.
-    len: u64,
-    /// A failed write may have left bytes behind the complete records.
-    torn: bool,
     _lock: Lock,
 }
 
@@ -110,9 +105,8 @@ impl EventFile {
             Some(path) => path,
             None => folder.join(format!("{PREFIX}{}.{experiment}", now() as u64)),
         };
-        let io = || Error::io(&path);
         let options = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = options().map_err(io())?;
+        let file = options().map_err(Error::io(&path))?;
         let (mut len, mut last_step) = (0, None);
         visit(&path, &file, |event, end| {
             let step = event.summary.is_some().then_some(event.step.max(0) as u64);
@@ -123,8 +117,8 @@ impl EventFile {
             last_step = step.or(last_step);
             true
         })?;
-        file.set_len(len).and_then(|()| file.seek(SeekFrom::Start(len))).map_err(io())?;
-        let mut events = Self { path: path.clone(), file, survive, last_step, len, torn: false, _lock: lock };
+        let file = Growing::new(&path, file, len, survive)?;
+        let mut events = Self { file, last_step, _lock: lock };
         if len == 0 {
             let version = message::Event { file_version: Some(VERSION.into()), ..Default::default() };
             events.append(&message::Event { wall_time: now(), ..version })?;
@@ -135,7 +129,7 @@ impl EventFile {
 
     /// Where the file is.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The last step in the file; a resumed run continues after it.
@@ -160,7 +154,7 @@ impl EventFile {
     /// [`Error::Refused`] if the step does not come after the last one, a tag is empty or occurs twice, or the record
     /// would be too long; [`Error::Io`]. Then the file does not have the step, and it can be recorded again.
     pub fn record_with(&mut self, step: u64, metrics: &[(&str, f64)], values: &[(&str, &[f64])]) -> Result<()> {
-        let refused = |why| Err(Error::Refused { path: self.path.clone(), why });
+        let refused = |why| Err(Error::Refused { path: self.path().into(), why });
         match self.last_step {
             Some(last) if step <= last => return refused(format!("step {step} does not come after step {last}")),
             _ => {}
@@ -196,36 +190,9 @@ impl EventFile {
         let data = event.encode_to_vec();
         if data.len() as u64 > LONGEST {
             let why = format!("step {}: a record has at most {LONGEST} bytes, got {}", event.step, data.len());
-            return Err(Error::Refused { path: self.path.clone(), why });
+            return Err(Error::Refused { path: self.path().into(), why });
         }
-        let bytes = framed(&data);
-        if self.torn {
-            self.truncate().map_err(Error::io(&self.path))?;
-        }
-        if let Err(source) = self.write(&bytes) {
-            self.torn = true;
-            // if this fails too, the next append or the next open removes the bytes
-            let _ = self.truncate();
-            return Err(Error::Io { path: self.path.clone(), source });
-        }
-        self.len += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        match self.survive {
-            Survive::Kill => Ok(()),
-            Survive::PowerLoss => self.file.sync_data(),
-        }
-    }
-
-    /// Removes what follows the complete records.
-    fn truncate(&mut self) -> io::Result<()> {
-        self.file.set_len(self.len)?;
-        self.file.seek(SeekFrom::Start(self.len))?;
-        self.torn = false;
-        Ok(())
+        self.file.append(&framed(&data))
     }
 }
 
