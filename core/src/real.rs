@@ -5,7 +5,7 @@ use core::{
     ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign},
 };
 
-use crate::{exact::ExactBlock, math::Elementary, simd::vocab::VocabBlock};
+use crate::{math::Elementary, simd::vocab::VocabBlock};
 
 mod sealed {
     pub trait Sealed {}
@@ -45,7 +45,6 @@ pub trait Real:
     + Range
     + Elementary
     + VocabBlock
-    + ExactBlock
     + Copy
     + PartialOrd
     + Neg<Output = Self>

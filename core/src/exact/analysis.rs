@@ -1,15 +1,15 @@
 use super::{
-    block::{blocks_of_row, map_columns, Column, Due, PairSums},
     moments::co_moments,
     partial::{state, Partial as _},
+    row::{add_each, add_products, again, each_row, Due, Two},
     sum::rounded,
 };
 use crate::{
     error::{check_len, Error, Result},
     layout::Batch,
-    math::exp,
-    metric::{Analysis, AnalysisInput},
+    metric::{analysis_rows, entropies, Analysis, AnalysisInput},
     real::Real,
+    reduce::fold_row,
     simd::multiversion,
 };
 
@@ -35,8 +35,7 @@ impl ExactAnalysis {
         check_len("rewards", input.rewards, batch.tokens())?;
         self.add_count(Self::TOKENS, batch.kept());
         self.add_count(Self::SEQUENCES, batch.sequences());
-        let [x, y, xx, yy, xy, entropy, wh, reward] = self.pieces_mut(Self::X);
-        add(batch, input, &mut PairSums { x, y, xx, yy, xy }, [entropy, wh, reward]);
+        add(batch, input, self.pieces_mut(Self::X));
         self.canonical();
         Ok(())
     }
@@ -61,29 +60,39 @@ impl ExactAnalysis {
     }
 }
 
-#[multiversion(avx512)]
-fn add<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, pairs: &mut PairSums<'_>, others: [&mut [i64]; 3]) {
-    let [entropies, whs, rewards] = others;
-    let mut columns = [Column::new(), Column::new(), Column::new()];
-    let (mut entropy, mut wh) = (Column::new(), Column::new());
+fn add<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, sums: [&mut [i64]; 8]) {
+    let mut sums = sums;
     let mut due = Due::default();
+    each_row::<R, _>(
+        batch,
+        |part, report| {
+            let input = input.part(part);
+            if size_of::<R>() == 4 {
+                analysis_rows(&part.batch, input, &mut |(moments, [x, y, others @ ..])| {
+                    report((Two::of_moments(&moments, [x, y]), others));
+                });
+            } else {
+                rows(&part.batch, input, report);
+            }
+        },
+        |row, (two, others)| {
+            let [x, y, xx, yy, xy, entropy, wh, reward] = again(&mut sums);
+            let inputs = [input.advantages, input.old_log_probs];
+            two.add_to([x, y, xx, yy, xy], |limbs| add_products(row, inputs, |pair| pair, limbs));
+            add_each([entropy, wh, reward], others);
+            due.carry(again(&mut sums));
+        },
+    );
+}
+
+#[multiversion(avx512)]
+fn rows<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((Two, [f64; 3]))) {
     for row in batch.token_rows() {
         let inputs = [input.advantages, input.old_log_probs, input.rewards];
-        blocks_of_row(&row, inputs, &mut columns, |[advantage, log_prob, reward], keep| {
-            // a dropped slot has advantage 0 and log-probability 0, p = 1, which add 0 to both sums
-            map_columns(keep.len(), [advantage, log_prob], [&mut entropy, &mut wh], |[advantage, log_prob]| {
-                let p = exp(log_prob);
-                let h = if p == R::zero() { R::zero() } else { -(p * log_prob) };
-                [h, p * (R::one() - p) * advantage.abs() * h]
-            });
-            entropy.measure(keep.len());
-            wh.measure(keep.len());
-            pairs.add(advantage, log_prob, keep.len());
-            entropy.add_to(keep.len(), entropies);
-            wh.add_to(keep.len(), whs);
-            reward.add_to(keep.len(), rewards);
-            due.carry([&mut *pairs.x, &mut *pairs.y, &mut *pairs.xx, &mut *pairs.yy, &mut *pairs.xy]);
-            due.also([&mut *entropies, &mut *whs, &mut *rewards]);
+        let others = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
+            let [entropy, weighted] = entropies(advantage, log_prob);
+            ([], [entropy, weighted, reward])
         });
+        report((Two::of(&row, [input.advantages, input.old_log_probs], |pair| pair), others));
     }
 }

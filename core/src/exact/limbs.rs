@@ -63,27 +63,40 @@ fn parts(x: f64) -> (usize, u64, bool) {
     (field.max(1) - 1, mantissa, bits >> 63 == 1)
 }
 
-/// Adds a number; `offset` is the bit position of 2⁻¹⁰⁷⁴.
+/// Adds a number so many times; `offset` is the bit position of 2⁻¹⁰⁷⁴.
 #[inline]
-pub(super) fn add(sum: &mut [i64], offset: usize, x: f64) {
+pub(super) fn add(sum: &mut [i64], offset: usize, x: f64, times: u64) {
     if x.is_finite() {
         let (bit, mantissa, negative) = parts(x);
-        add_integer(sum, bit + offset, mantissa, negative);
+        add_wide(sum, bit + offset, u128::from(mantissa) * u128::from(times), negative);
     } else {
         add_special(sum, x);
     }
 }
 
-/// Adds a product, without rounding it, to a sum of products.
+/// Adds a product so many times, without rounding it, to a sum of products.
 #[inline]
-pub(super) fn add_product(sum: &mut [i64], x: f64, y: f64) {
+pub(super) fn add_product(sum: &mut [i64], [x, y]: [f64; 2], times: u64) {
     if !(x.is_finite() && y.is_finite()) {
         return add_special(sum, x * y);
     }
     let ((bit_x, x, negative_x), (bit_y, y, negative_y)) = (parts(x), parts(y));
     let (product, bit, negative) = (u128::from(x) * u128::from(y), bit_x + bit_y, negative_x != negative_y);
-    add_integer(sum, bit, product as u64, negative);
-    add_integer(sum, bit + 64, (product >> 64) as u64, negative);
+    // 106 bits of a product leave room for 16 of the count
+    let (mut bit, mut times) = (bit, times);
+    while times > 0 {
+        add_wide(sum, bit, product * u128::from(times & 0xffff), negative);
+        (bit, times) = (bit + 16, times >> 16);
+    }
+}
+
+/// Adds `±magnitude · 2^bit`.
+#[inline]
+fn add_wide(sum: &mut [i64], bit: usize, magnitude: u128, negative: bool) {
+    add_integer(sum, bit, magnitude as u64, negative);
+    if magnitude >> 64 > 0 {
+        add_integer(sum, bit + 64, (magnitude >> 64) as u64, negative);
+    }
 }
 
 /// Brings a sum into its unique form. Limbs must be within ±2⁶².

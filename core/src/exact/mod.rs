@@ -1,15 +1,22 @@
 //! Statistics over any number of machines: states that merge without rounding.
 //!
-//! A state holds its sums as integers ([`ExactSum`] says how), so that nothing is rounded before the end, and the end
-//! rounds once. The same numbers therefore give the same bytes however they were split over micro-batches, threads,
-//! ranks or files, even in the middle of a sequence, and in whatever order the parts were merged.
+//! Every sequence is summed as in the plain functions, in vectors; what is added to a state is what the sequence came
+//! to. A state holds its sums as integers ([`ExactSum`] says how), so that this addition rounds nothing, and the end
+//! rounds once. The same sequences therefore give the same bytes however they were split over micro-batches, threads,
+//! ranks or files, and in whatever order the parts were merged. Results are correctly rounded from the sums of the
+//! sequences; the variance is within a few units of 2⁻⁵² of itself, also where the mean is far above the spread.
+//!
+//! If sequences themselves are cut and spread over ranks, use `update_by_number` ([`ExactSum`], [`ExactMoments`],
+//! [`ExactCoMoments`]). It adds every number by itself, without rounding, so that any split gives the same bytes, and
+//! takes several times as long. One state may hold both, but the two ways differ by rounding: a sequence has to be
+//! added in the same way everywhere.
 //!
 //! ```
 //! use tokenwise::{advantage::WhitenConfig, exact::*, Batch, Layout, Mask};
 //!
 //! // two ranks with their parts of a batch
 //! let keep = [true; 3];
-//! let (first, second) = ([1.0_f32, 2.0, 4.0], [1e30, -1e30, 8.0]);
+//! let (first, second) = ([1.0_f32, 2.0, 4.0], [3.0, -3.0, 8.0]);
 //! let batch = Batch::new(Layout::padded(1, 3)?, Mask::new(&keep))?;
 //! let mut here = ExactMoments::default();
 //! here.update(&batch, &first)?;
@@ -28,13 +35,13 @@
 //! [`Partial::peaks`], if a state has some, are merged by their maximum.
 
 mod analysis;
-mod block;
 mod kl_cov;
 mod limbs;
 mod moments;
 mod natural;
 mod partial;
 mod ratio;
+mod row;
 mod selection;
 mod sum;
 #[cfg(test)]
@@ -42,7 +49,6 @@ mod tests;
 mod verl;
 
 pub use analysis::ExactAnalysis;
-pub use block::ExactBlock;
 pub use kl_cov::KlCov;
 pub use moments::{ExactCoMoments, ExactMoments};
 pub use partial::Partial;

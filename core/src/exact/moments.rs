@@ -1,8 +1,8 @@
 use super::{
-    block::{add_moments, add_pairs, PairSums},
     limbs::special,
     natural::Whole,
     partial::{state, Partial as _},
+    row::{add_ones, add_products, add_squares, add_twos},
     sum::{mean, rounded},
 };
 use crate::{
@@ -20,7 +20,7 @@ state! {
 }
 
 impl ExactMoments {
-    /// Adds the kept entries.
+    /// Adds the sums of the sequences: the same for any split by sequences.
     ///
     /// # Errors
     ///
@@ -28,8 +28,22 @@ impl ExactMoments {
     pub fn update<R: Real>(&mut self, batch: &Batch<'_>, values: &[R]) -> Result<()> {
         check_len("values", values, batch.tokens())?;
         self.add_count(Self::COUNT, batch.kept());
-        let [sum, squares] = self.pieces_mut(Self::VALUES);
-        add_moments(batch, values, sum, squares);
+        add_ones(batch, values, self.pieces_mut(Self::VALUES));
+        self.canonical();
+        Ok(())
+    }
+
+    /// Adds every kept entry by itself, without rounding: the same for any split, also in the middle of a sequence.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if `values` does not fit `batch`.
+    pub fn update_by_number<R: Real>(&mut self, batch: &Batch<'_>, values: &[R]) -> Result<()> {
+        check_len("values", values, batch.tokens())?;
+        self.add_count(Self::COUNT, batch.kept());
+        for row in batch.token_rows() {
+            add_squares(&row, [values], |[x]| x, self.pieces_mut(Self::VALUES));
+        }
         self.canonical();
         Ok(())
     }
@@ -44,8 +58,8 @@ impl ExactMoments {
         self.len() == 0
     }
 
-    /// The mean and the sum of squared deviations, each rounded once from its exact value: everything that
-    /// [`Moments`] can tell.
+    /// The mean and the sum of squared deviations, each rounded once from what was added: everything that [`Moments`]
+    /// can tell.
     ///
     /// An infinite or NaN entry makes the sum of squared deviations NaN.
     pub fn moments(&self) -> Moments {
@@ -88,7 +102,7 @@ state! {
 }
 
 impl ExactCoMoments {
-    /// Adds the kept pairs.
+    /// Adds the sums of the sequences: the same for any split by sequences.
     ///
     /// # Errors
     ///
@@ -97,8 +111,23 @@ impl ExactCoMoments {
         check_len("x", input.x, batch.tokens())?;
         check_len("y", input.y, batch.tokens())?;
         self.add_count(Self::COUNT, batch.kept());
-        let [x, y, xx, yy, xy] = self.pieces_mut(Self::X);
-        add_pairs(batch, input.x, input.y, &mut PairSums { x, y, xx, yy, xy });
+        add_twos(batch, input.x, input.y, self.pieces_mut(Self::X));
+        self.canonical();
+        Ok(())
+    }
+
+    /// Adds every kept pair by itself, without rounding: the same for any split, also in the middle of a sequence.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if a slice does not fit `batch`.
+    pub fn update_by_number<R: Real>(&mut self, batch: &Batch<'_>, input: PairInput<'_, R>) -> Result<()> {
+        check_len("x", input.x, batch.tokens())?;
+        check_len("y", input.y, batch.tokens())?;
+        self.add_count(Self::COUNT, batch.kept());
+        for row in batch.token_rows() {
+            add_products(&row, [input.x, input.y], |pair| pair, self.pieces_mut(Self::X));
+        }
         self.canonical();
         Ok(())
     }
@@ -113,7 +142,7 @@ impl ExactCoMoments {
         self.len() == 0
     }
 
-    /// Means, sums of squared deviations and the sum of their products, each rounded once from its exact value:
+    /// Means, sums of squared deviations and the sum of their products, each rounded once from what was added:
     /// covariance and correlation are methods of [`CoMoments`].
     pub fn co_moments(&self) -> CoMoments {
         let [x, y, xx, yy, xy] = [Self::X, Self::Y, Self::XX, Self::YY, Self::XY].map(|index| self.piece(index));

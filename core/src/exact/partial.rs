@@ -39,7 +39,7 @@ pub(super) const fn limbs_before(pieces: &[Piece], count: usize) -> usize {
 
 /// A state that merges exactly: the common shape of everything in this module.
 ///
-/// The default is the state of no data. Equal data gives equal states, limbs and bytes, however it was split.
+/// The default is the state of no data. The same sequences give equal states, limbs and bytes, however they were split.
 pub trait Partial: Clone + Default + PartialEq {
     /// Tells kinds of states apart in the byte form.
     const KIND: u32;

@@ -1,14 +1,14 @@
 use super::{
-    block::{blocks_of_row, map_columns, Column, Due},
     partial::{state, Partial as _},
+    row::{add_each, again, each_row, Due},
     sum::mean_by,
 };
 use crate::{
-    divergence::{kl_value, KlConfig, KlEstimator, KlInput},
+    divergence::KlInput,
     error::{check_len, Error, Result},
     layout::Batch,
     loss::Clip,
-    metric::{held_of_row, ClipConfig, ClipFractions, KlMeans, RatioInput},
+    metric::{held_of_row, kl_of_rows, ClipConfig, ClipFractions, KlMeans, RatioInput},
     real::Real,
     simd::multiversion,
     statistics::MeanConfig,
@@ -50,25 +50,20 @@ impl ExactKl {
     }
 }
 
-#[multiversion]
 fn add_kl<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, sums: [&mut [i64]; 4]) {
     let mut sums = sums;
-    let mut columns = [Column::new(), Column::new()];
-    let mut estimates = Column::new();
     let mut due = Due::default();
-    const ESTIMATORS: [KlEstimator; 4] = [KlEstimator::K1, KlEstimator::Abs, KlEstimator::K2, KlEstimator::K3];
-    for row in batch.token_rows() {
-        blocks_of_row(&row, [input.log_probs, input.ref_log_probs], &mut columns, |[policy, reference], keep| {
-            for (sum, estimator) in sums.iter_mut().zip(ESTIMATORS) {
-                let config = KlConfig { estimator, ..Default::default() };
-                // dropped slots have a difference of 0, which every estimator maps to 0
-                map_columns(keep.len(), [policy, reference], [&mut estimates], |[p, q]| [kl_value(&config, p - q)]);
-                estimates.measure(keep.len());
-                estimates.add_to(keep.len(), sum);
-            }
-            due.carry(sums.each_mut().map(|sum| &mut **sum));
-        });
-    }
+    each_row::<R, _>(
+        batch,
+        |part, report| {
+            let (log_probs, ref_log_probs) = (part.of(input.log_probs), part.of(input.ref_log_probs));
+            kl_of_rows(&part.batch, KlInput { log_probs, ref_log_probs }, report);
+        },
+        |_, estimates| {
+            add_each(again(&mut sums), estimates);
+            due.carry(again(&mut sums));
+        },
+    );
 }
 
 state! {

@@ -1,8 +1,8 @@
 use super::{
-    block::add_numbers,
     limbs::{self, special},
     natural::Whole,
     partial::{state, Partial as _},
+    row::{add_numbers, add_sums},
 };
 use crate::{
     error::{check_len, Error, Result},
@@ -24,11 +24,11 @@ impl ExactSum {
     pub fn add(&mut self, x: f64) {
         self.add_count(Self::COUNT, 1);
         let sum = self.piece_mut(Self::VALUES);
-        limbs::add(sum, 0, x);
+        limbs::add(sum, 0, x, 1);
         limbs::carry(sum);
     }
 
-    /// Adds the kept entries.
+    /// Adds the sums of the sequences, each rounded as in the plain functions: the same for any split by sequences.
     ///
     /// # Errors
     ///
@@ -36,7 +36,22 @@ impl ExactSum {
     pub fn update<R: Real>(&mut self, batch: &Batch<'_>, values: &[R]) -> Result<()> {
         check_len("values", values, batch.tokens())?;
         self.add_count(Self::COUNT, batch.kept());
-        add_numbers(batch, values, self.piece_mut(Self::VALUES));
+        add_sums(batch, values, self.piece_mut(Self::VALUES));
+        self.canonical();
+        Ok(())
+    }
+
+    /// Adds every kept entry by itself, without rounding: the same for any split, also in the middle of a sequence.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Length`] if `values` does not fit `batch`.
+    pub fn update_by_number<R: Real>(&mut self, batch: &Batch<'_>, values: &[R]) -> Result<()> {
+        check_len("values", values, batch.tokens())?;
+        self.add_count(Self::COUNT, batch.kept());
+        for row in batch.token_rows() {
+            add_numbers(&row, values, self.piece_mut(Self::VALUES));
+        }
         self.canonical();
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::{
     Batch, CoMoments, Layout, Mask, MeanConfig, Moments, PairInput,
 };
 
+mod accuracy;
 mod selection;
 
 /// A small generator: enough for data, splits and orders.
@@ -125,77 +126,6 @@ fn dropped_slots_are_not_read() {
     assert!(metrics.entries().all(|(_, value)| !value.is_nan()), "{metrics:?}");
 }
 
-/// A fraction of whole numbers, small enough to check by hand with `i128`.
-#[test]
-fn means_and_deviations_are_correctly_rounded() {
-    let mut random = Random(3);
-    for round in 0..300 {
-        // multiples of 2⁻²⁰ below 2¹¹: sums of squares fit into 128 bits
-        let len = 1 + random.below(40);
-        let whole: Vec<i128> = (0..len).map(|_| random.next() as i32 as i128).collect();
-        let unit = 1.0 / f64::from(1 << 20);
-        let values: Vec<f64> = whole.iter().map(|&x| x as f64 * unit).collect();
-        let keep = vec![true; len];
-        let mut state = ExactMoments::default();
-        state.update(&batch_of(&keep), &values).unwrap();
-        let n = len as i128;
-        let (sum, squares) = whole.iter().fold((0, 0), |(sum, squares), x| (sum + x, squares + x * x));
-        let found = state.moments();
-        assert_eq!(found.mean, divided(sum, n) * unit, "{round}");
-        assert_eq!(found.m2, divided(n * squares - sum * sum, n) * unit * unit, "{round}");
-    }
-}
-
-/// The nearest `f64` to a fraction.
-fn divided(numerator: i128, denominator: i128) -> f64 {
-    let negative = numerator < 0;
-    let numerator = numerator.unsigned_abs();
-    if numerator == 0 {
-        return 0.0;
-    }
-    // as many bits as there is room for, and the rest as one sticky bit
-    let shift = numerator.leading_zeros();
-    let (shifted, by) = (numerator << shift, denominator.unsigned_abs());
-    let quotient = shifted / by;
-    let quotient = quotient | u128::from(shifted % by != 0);
-    assert!(quotient >> 60 > 0, "the quotient has enough bits");
-    let mut rounded = quotient as f64;
-    (0..shift).for_each(|_| rounded /= 2.0);
-    if negative {
-        -rounded
-    } else {
-        rounded
-    }
-}
-
-#[test]
-fn blocks_have_the_limbs_of_single_numbers() {
-    let mut random = Random(11);
-    for round in 0..60 {
-        let len = 1 + random.below(1500);
-        let spread = [0, 18, 30, 45, 80, 140][round % 6];
-        let scaled = |random: &mut Random| {
-            let x = random.number() as f32;
-            let exponent = random.below(spread + 1) as i32 - (spread / 2) as i32;
-            (0..exponent.abs()).fold(x, |x, _| if exponent < 0 { x / 2.0 } else { x * 2.0 })
-        };
-        let x: Vec<f32> = (0..len).map(|_| scaled(&mut random)).collect();
-        let y: Vec<f32> = (0..len).map(|_| scaled(&mut random)).collect();
-        let keep: Vec<bool> = (0..len).map(|_| random.below(5) > 0).collect();
-        let wide = |values: &[f32]| values.iter().map(|&x| f64::from(x)).collect::<Vec<f64>>();
-        let (wide_x, wide_y) = (wide(&x), wide(&y));
-        let (mut single, mut double) = (ExactCoMoments::default(), ExactCoMoments::default());
-        single.update(&batch_of(&keep), PairInput { x: &x, y: &y }).unwrap();
-        double.update(&batch_of(&keep), PairInput { x: &wide_x, y: &wide_y }).unwrap();
-        assert!(single == double, "{round}");
-        let mut one_by_one = ExactSum::default();
-        wide_x.iter().zip(&keep).filter(|(_, &keep)| keep).for_each(|(&x, _)| one_by_one.add(x));
-        let mut at_once = ExactSum::default();
-        at_once.update(&batch_of(&keep), &x).unwrap();
-        assert!(one_by_one == at_once, "{round}");
-    }
-}
-
 #[test]
 fn subnormal_and_huge_blocks_are_exact() {
     let keep = [true; 40];
@@ -243,7 +173,7 @@ impl Data {
     fn new(random: &mut Random) -> Self {
         let mut offsets = vec![0_u32];
         for _ in 0..24 {
-            let length = [0, 1, 7, 64, 700][random.below(5)];
+            let length = [0, 1, 7, 64, 700, 1500][random.below(6)];
             offsets.push(offsets[offsets.len() - 1] + length);
         }
         let len = offsets[offsets.len() - 1] as usize;
@@ -262,14 +192,7 @@ impl Data {
         let batch = Batch::new(Layout::packed(&offsets).unwrap(), Mask::new(&self.keep[slots.clone()])).unwrap();
         let [a, b, c, d] = self.columns.each_ref().map(|column| &column[slots.clone()]);
         let lengths: Vec<u32> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let mut states = States::default();
-        states.0.update(&batch, a).unwrap();
-        states.1.update(&batch, PairInput { x: a, y: b }).unwrap();
-        states.2.update(&batch, AnalysisInput { old_log_probs: b, advantages: a, rewards: c }).unwrap();
-        states.3.update(&batch, KlInput { log_probs: b, ref_log_probs: c }).unwrap();
-        let input = verl_input([a, b, c, d], &lengths);
-        states.4.update(&batch, &input, &VerlConfig::default()).unwrap();
-        states
+        States::of(&batch, [a, b, c, d], &lengths)
     }
 }
 
@@ -277,6 +200,16 @@ impl Data {
 struct States(ExactMoments, ExactCoMoments, ExactAnalysis, ExactKl, ExactVerl);
 
 impl States {
+    fn of(batch: &Batch<'_>, [a, b, c, d]: [&[f32]; 4], lengths: &[u32]) -> Self {
+        let mut states = Self::default();
+        states.0.update(batch, a).unwrap();
+        states.1.update(batch, PairInput { x: a, y: b }).unwrap();
+        states.2.update(batch, AnalysisInput { old_log_probs: b, advantages: a, rewards: c }).unwrap();
+        states.3.update(batch, KlInput { log_probs: b, ref_log_probs: c }).unwrap();
+        states.4.update(batch, &verl_input([a, b, c, d], lengths), &VerlConfig::default()).unwrap();
+        states
+    }
+
     fn merge(&mut self, other: &Self) {
         self.0.merge(&other.0);
         self.1.merge(&other.1);
@@ -331,13 +264,35 @@ fn a_sequence_may_be_cut_anywhere() {
     let values: Vec<f32> = (0..5000).map(|_| random.number() as f32).collect();
     let keep: Vec<bool> = (0..5000).map(|_| random.below(3) > 0).collect();
     let mut whole = ExactMoments::default();
-    whole.update(&batch_of(&keep), &values).unwrap();
+    whole.update_by_number(&batch_of(&keep), &values).unwrap();
     for cut in [0, 1, 511, 512, 513, 2500, 4999, 5000] {
         let (mut left, mut right) = (ExactMoments::default(), ExactMoments::default());
-        left.update(&batch_of(&keep[..cut]), &values[..cut]).unwrap();
-        right.update(&batch_of(&keep[cut..]), &values[cut..]).unwrap();
+        left.update_by_number(&batch_of(&keep[..cut]), &values[..cut]).unwrap();
+        right.update_by_number(&batch_of(&keep[cut..]), &values[cut..]).unwrap();
         right.merge(&left);
         assert!(right == whole, "cut at {cut}");
+    }
+}
+
+#[cfg(feature = "rayon")]
+#[test]
+fn any_number_of_threads_has_the_same_bytes() {
+    let (sequences, len) = (64, 5000);
+    let mut random = Random(31);
+    let mut column = || (0..sequences * len).map(|_| random.number() as f32).collect::<Vec<f32>>();
+    let [mut a, b, c, d] = [column(), column(), column(), column()];
+    // one sequence that is added number by number
+    a[7 * len + 3] = f32::INFINITY;
+    let keep: Vec<bool> = (0..sequences * len).map(|slot| slot % 7 != 3).collect();
+    let batch = Batch::new(Layout::padded(sequences, len).unwrap(), Mask::new(&keep)).unwrap();
+    let lengths = vec![len as u32; sequences];
+    let states = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| States::of(&batch, [&a, &b, &c, &d], &lengths).bytes())
+    };
+    let one = states(1);
+    for threads in [2, 3, 8] {
+        assert!(states(threads) == one, "{threads}");
     }
 }
 

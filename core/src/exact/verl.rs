@@ -1,8 +1,8 @@
 use super::{
-    block::{add_numbers, add_pairs, blocks_of_row, map_columns, Column, Due, PairSums},
     limbs,
     moments::{co_moments, deviations},
     partial::{key, number, state, Partial as _},
+    row::{add_products, add_squares, add_sums, add_twos, again, each_row, Due, One, Two},
     sum::{mean, mean_by},
 };
 use crate::{
@@ -10,14 +10,14 @@ use crate::{
     error::{check_config, Error, Result},
     layout::Batch,
     loss::AggregateMode,
-    math::{clamp, exp, exp_remainder, sqrt},
+    math::{exp, sqrt},
     metric::{
         check_verl, explained_by, ExplainedVarianceConfig, LengthSummary, Lengths, Summary, VerlConfig, VerlInput,
         VerlMetrics,
     },
     real::Real,
-    reduce::{row_difference, row_total},
-    rollout::{ProbabilityDifference, RolloutInput, RolloutMismatch},
+    reduce::{fold_row, row_total},
+    rollout::{mismatch_of_row, ProbabilityDifference, RolloutInput, RolloutMismatch},
     simd::multiversion,
     statistics::{Divisor, MeanConfig, Moments, Spread},
 };
@@ -98,7 +98,7 @@ impl ExactVerl {
             let paired =
                 sum == Self::RETURNS && input.values.is_some() || sum == Self::VALUES && input.returns.is_some();
             if !paired {
-                add_numbers(batch, slice, self.piece_mut(sum));
+                add_sums(batch, slice, self.piece_mut(sum));
             }
             if let Some(first) = first {
                 let kept = slice.iter().zip(batch.mask().as_slice()).filter(|(_, &keep)| keep);
@@ -107,12 +107,11 @@ impl ExactVerl {
         }
         if let (Some(returns), Some(values)) = (input.returns, input.values) {
             self.add_count(Self::HAS_BOTH, batch.sequences());
-            let [x, y, xx, yy, xy] = self.pieces_mut(Self::RETURNS);
-            add_pairs(batch, returns, values, &mut PairSums { x, y, xx, yy, xy });
+            add_twos(batch, returns, values, self.pieces_mut(Self::RETURNS));
         }
         if let Some(entropies) = input.old_entropies {
             self.add_count(Self::HAS_OLD_ENTROPIES, batch.sequences());
-            add_numbers(&sampled, entropies, self.piece_mut(Self::OLD_ENTROPIES));
+            add_sums(&sampled, entropies, self.piece_mut(Self::OLD_ENTROPIES));
         }
         if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
             self.add_count(Self::HAS_KL, batch.sequences());
@@ -149,7 +148,7 @@ impl ExactVerl {
                 // an aborted response has no score
                 for (row, _) in batch.rows().zip(tokens).filter(|(_, &length)| length > 0) {
                     let total = row_total(&row, slice);
-                    limbs::add(self.piece_mut(sum), 0, total);
+                    limbs::add(self.piece_mut(sum), 0, total, 1);
                     self.peak(first, total);
                 }
             }
@@ -166,24 +165,32 @@ impl ExactVerl {
 
     /// Like `rollout_mismatch` and `probability_difference`.
     fn add_rollout<R: Real>(&mut self, batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Divisor) {
-        let mut gap = self.peaks[peak::GAP];
-        add_sampled(batch, input, self.pieces_mut(Self::P), &mut gap);
-        self.peaks[peak::GAP] = gap;
-        for row in batch.rows() {
-            let kept = row.kept();
-            let mean = |sum: f64| if kept == 0 { 0.0 } else { sum / divisor.of(kept as f64) };
-            let old = mean(row_total(&row, input.old_log_probs));
-            let rollout = mean(row_total(&row, input.rollout_log_probs));
-            let delta = row_difference(&row, input.old_log_probs, input.rollout_log_probs);
-            let difference = rollout - old;
-            self.peak(peak::DIFFERENCE, difference);
-            let magnitude = if difference < 0.0 { -difference } else { difference };
-            let chi2 = exp(2.0 * clamp(delta, -20.0, 20.0));
-            let terms = [exp(-old), -old, exp(-rollout), -rollout, difference, magnitude, exp(difference), chi2];
-            for (index, term) in (Self::PPL..).zip(terms) {
-                limbs::add(self.piece_mut(index), 0, term);
-            }
-        }
+        let inputs = [input.old_log_probs, input.rollout_log_probs];
+        let mut peaks = self.peaks;
+        let mut pieces: [&mut [i64]; 18] = self.pieces_mut(Self::P);
+        let mut due = Due::default();
+        each_row::<R, _>(
+            batch,
+            |part, report| {
+                let (old_log_probs, rollout_log_probs) = (part.of(inputs[0]), part.of(inputs[1]));
+                sampled_rows(&part.batch, RolloutInput { old_log_probs, rollout_log_probs }, divisor, report);
+            },
+            |row, found: Sampled| {
+                let [p, q, pp, qq, pq, gaps, gaps_squared, others @ ..] = again(&mut pieces);
+                found.probabilities.add_to([p, q, pp, qq, pq], |limbs| {
+                    add_products(row, inputs, |pair| pair.map(exp), limbs);
+                });
+                found.gap.add_to([gaps, gaps_squared], |sums| add_squares(row, inputs, gap, sums));
+                let terms = found.tokens.iter().chain(&found.sequence);
+                others.into_iter().zip(terms).for_each(|(sum, &term)| limbs::add(sum, 0, term, 1));
+                due.carry(again(&mut pieces));
+                peaks[peak::GAP] = peaks[peak::GAP].max(found.largest_gap);
+                let difference = found.sequence[4];
+                peaks[peak::DIFFERENCE] = peaks[peak::DIFFERENCE].max(key(difference));
+                peaks[peak::DIFFERENCE + 1] = peaks[peak::DIFFERENCE + 1].max(key(-difference));
+            },
+        );
+        self.peaks = peaks;
     }
 
     /// Takes a number into the largest and the negated smallest.
@@ -325,60 +332,63 @@ impl ExactVerl {
     }
 }
 
-#[multiversion]
 fn add_kl<R: Real>(batch: &Batch<'_>, policy: &[R], reference: &[R], config: &KlConfig, sum: &mut [i64]) {
-    let mut columns = [Column::new(), Column::new()];
-    let mut estimates = Column::new();
     let mut due = Due::default();
-    for row in batch.token_rows() {
-        blocks_of_row(&row, [policy, reference], &mut columns, |[policy, reference], keep| {
-            // dropped slots have a difference of 0, which every estimator maps to 0
-            map_columns(keep.len(), [policy, reference], [&mut estimates], |[p, q]| [kl_value(config, p - q)]);
-            estimates.measure(keep.len());
-            estimates.add_to(keep.len(), sum);
+    each_row::<R, _>(
+        batch,
+        |part, report| kl_rows(&part.batch, [part.of(policy), part.of(reference)], config, report),
+        |_, estimate| {
+            limbs::add(sum, 0, estimate, 1);
             due.carry([&mut *sum]);
+        },
+    );
+}
+
+#[multiversion]
+fn kl_rows<R: Real>(batch: &Batch<'_>, inputs: [&[R]; 2], config: &KlConfig, report: &mut dyn FnMut(f64)) {
+    for row in batch.token_rows() {
+        let [sum] = fold_row(&row, inputs, [], |[p, q]| ([], [kl_value(config, p - q).widen()]));
+        report(sum);
+    }
+}
+
+/// What trainer and sampler say about a sequence.
+#[derive(Clone, Copy, Default)]
+struct Sampled {
+    probabilities: Two,
+    gap: One,
+    largest_gap: i64,
+    tokens: [f64; 3],
+    sequence: [f64; 8],
+}
+
+#[multiversion]
+fn sampled_rows<R: Real>(
+    batch: &Batch<'_>,
+    input: RolloutInput<'_, R>,
+    divisor: Divisor,
+    report: &mut dyn FnMut(Sampled),
+) {
+    let inputs = [input.old_log_probs, input.rollout_log_probs];
+    for row in batch.rows() {
+        let (tokens, sequence) = mismatch_of_row(&row, input, divisor);
+        let mut largest_gap = i64::MIN;
+        let pairs = row.of(inputs[0]).iter().zip(row.of(inputs[1]));
+        for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
+            largest_gap = largest_gap.max(key(gap([old, rollout]).widen()));
+        }
+        report(Sampled {
+            probabilities: Two::of(&row, inputs, |pair| pair.map(exp)),
+            gap: One::of(&row, inputs, gap),
+            largest_gap,
+            tokens,
+            sequence,
         });
     }
 }
 
-/// The sums over tokens of what trainer and sampler say, from `P` on.
-#[multiversion]
-fn add_sampled<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, sums: [&mut [i64]; 10], gap: &mut i64) {
-    let [x, y, xx, yy, xy, gaps, gaps_squared, deltas, remainders, squares] = sums;
-    let mut pairs = PairSums { x, y, xx, yy, xy };
-    let mut columns = [Column::new(), Column::new()];
-    let [mut p, mut q, mut apart, mut delta, mut k3] = [(); 5].map(|()| Column::<R>::new());
-    let mut square = Column::<f64>::new();
-    let bound = R::narrow(20.0);
-    let mut due = Due::default();
-    for row in batch.token_rows() {
-        let inputs = [input.old_log_probs, input.rollout_log_probs];
-        blocks_of_row(&row, inputs, &mut columns, |[old, rollout], keep| {
-            let len = keep.len();
-            map_columns(len, [old, rollout], [&mut p, &mut q, &mut apart, &mut delta, &mut k3], |[old, rollout]| {
-                let (p, q) = (exp(old), exp(rollout));
-                [p, q, (p - q).abs(), old - rollout, exp_remainder(old - rollout)]
-            });
-            map_columns(len, [old, rollout], [&mut square], |[old, rollout]| {
-                let ratio = exp(clamp(old - rollout, -bound, bound)).widen();
-                [ratio * ratio]
-            });
-            p.drop_slots(keep);
-            q.drop_slots(keep);
-            square.drop_slots(keep);
-            for (apart, _) in apart.slots().iter().zip(keep).filter(|(_, &keep)| keep) {
-                *gap = (*gap).max(key(apart.widen()));
-            }
-            [&mut p, &mut q, &mut apart, &mut delta, &mut k3].into_iter().for_each(|column| column.measure(len));
-            square.measure(len);
-            pairs.add(&p, &q, len);
-            apart.add_to(len, gaps);
-            apart.add_products_to(&apart, len, gaps_squared);
-            delta.add_to(len, deltas);
-            k3.add_to(len, remainders);
-            square.add_to(len, squares);
-            due.carry([&mut *pairs.x, &mut *pairs.y, &mut *pairs.xx, &mut *pairs.yy, &mut *pairs.xy]);
-            due.also([&mut *gaps, &mut *gaps_squared, &mut *deltas, &mut *remainders, &mut *squares]);
-        });
-    }
+/// How far the two probabilities of a token are apart.
+#[inline(always)]
+fn gap<R: Real>([old, rollout]: [R; 2]) -> R {
+    (exp(old) - exp(rollout)).abs()
 }

@@ -22,7 +22,7 @@ pub struct AnalysisInput<'a, R> {
 
 impl<R> AnalysisInput<'_, R> {
     /// The inputs of a part of the batch.
-    fn part(&self, part: &Part<'_>) -> Self {
+    pub(crate) fn part(&self, part: &Part<'_>) -> Self {
         Self {
             old_log_probs: part.of(self.old_log_probs),
             advantages: part.of(self.advantages),
@@ -139,7 +139,7 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
         batch,
         Work::ONE,
         [],
-        |part, [], report| sums(&part.batch, input.part(part), report),
+        |part, [], report| analysis_rows(&part.batch, input.part(part), report),
         |(row, parts)| {
             moments.merge(&row);
             Sum::add_each(&mut totals, &parts);
@@ -151,16 +151,27 @@ pub fn analysis<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>) -> Resu
 
 /// Each sequence is read twice while it is in the cache; the batch is traversed once.
 #[multiversion(avx512)]
-fn sums<R: Real>(batch: &Batch<'_>, input: AnalysisInput<'_, R>, report: &mut dyn FnMut((CoMoments, [f64; 5]))) {
+pub(crate) fn analysis_rows<R: Real>(
+    batch: &Batch<'_>,
+    input: AnalysisInput<'_, R>,
+    report: &mut dyn FnMut((CoMoments, [f64; 5])),
+) {
     for row in batch.token_rows() {
         let inputs = [input.advantages, input.old_log_probs, input.rewards];
         let parts = fold_row(&row, inputs, [], |[advantage, log_prob, reward]| {
-            let p = exp(log_prob);
-            // 0 · −inf would be NaN
-            let entropy = if p == R::zero() { R::zero() } else { -(p * log_prob) };
-            let weight = p * (R::one() - p) * advantage.abs();
-            ([], [advantage, log_prob, entropy, weight * entropy, reward])
+            let [entropy, weighted] = entropies(advantage, log_prob);
+            ([], [advantage, log_prob, entropy, weighted, reward])
         });
         report((CoMoments::of_row(&row, input.advantages, input.old_log_probs, parts[0], parts[1]), parts));
     }
+}
+
+/// `H` and `w H` of one token.
+#[inline(always)]
+pub(crate) fn entropies<R: Real>(advantage: R, log_prob: R) -> [R; 2] {
+    let p = exp(log_prob);
+    // 0 · −inf would be NaN
+    let entropy = if p == R::zero() { R::zero() } else { -(p * log_prob) };
+    let weight = p * (R::one() - p) * advantage.abs();
+    [entropy, weight * entropy]
 }

@@ -13,6 +13,7 @@ mod set;
 mod variance_proxy;
 
 pub use analysis::{analysis, Analysis, AnalysisInput};
+pub(crate) use analysis::{analysis_rows, entropies};
 pub use effective_sample_size::effective_sample_size;
 pub(crate) use explained_variance::explained_by;
 pub use explained_variance::{explained_variance, ExplainedVarianceConfig, ExplainedVarianceInput};
@@ -20,7 +21,7 @@ pub use histogram::Histogram;
 pub use mean::{correlation, mean, variance, VarianceConfig};
 pub use quantile::{quantile, QuantileConfig};
 pub use ratio::{clip_fractions, kl_means, ClipConfig, ClipFractions, KlMeans, RatioInput};
-pub(crate) use ratio::{held_of_row, held_token};
+pub(crate) use ratio::{held_of_row, held_token, kl_of_rows};
 pub use rows::{row_means, row_normalize, RowNormalizeConfig};
 pub use running::RunningMoments;
 pub(crate) use set::check_verl;

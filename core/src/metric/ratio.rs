@@ -62,17 +62,21 @@ pub fn kl_means<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, config: &Mean
     Ok(KlMeans { k1, abs, k2, k3 })
 }
 
-#[multiversion]
 fn kl_sums<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>) -> [f64; 4] {
     let mut sums = [Sum::default(); 4];
+    kl_of_rows(batch, input, &mut |parts| Sum::add_each(&mut sums, &parts));
+    Sum::values(&sums)
+}
+
+/// The sum of every estimate over each sequence.
+#[multiversion]
+pub(crate) fn kl_of_rows<R: Real>(batch: &Batch<'_>, input: KlInput<'_, R>, report: &mut dyn FnMut([f64; 4])) {
     for row in batch.token_rows() {
-        let parts = fold_row(&row, [input.log_probs, input.ref_log_probs], [], |[p, q]| {
+        report(fold_row(&row, [input.log_probs, input.ref_log_probs], [], |[p, q]| {
             let value = |estimator| kl_value(&KlConfig { estimator, ..Default::default() }, p - q).widen();
             ([], [value(KlEstimator::K1), value(KlEstimator::Abs), value(KlEstimator::K2), value(KlEstimator::K3)])
-        });
-        Sum::add_each(&mut sums, &parts);
+        }));
     }
-    Sum::values(&sums)
 }
 
 /// What [`clip_fractions`] reads, all action-aligned.

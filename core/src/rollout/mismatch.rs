@@ -1,6 +1,6 @@
 use crate::{
     error::{Error, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     math::{clamp, exp, exp_remainder},
     real::Real,
     reduce::{fold_row, Sum},
@@ -109,32 +109,10 @@ fn mismatch<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Div
     let mut tokens = [Sum::default(); 3];
     let mut sequences = [Sum::default(); 8];
     let mut extremes = Extremes::NONE;
-    let bound = R::narrow(20.0);
     for row in batch.token_rows() {
-        let inputs = [input.old_log_probs, input.rollout_log_probs];
-        let sums = fold_row(&row, inputs, [], |[old, rollout]| {
-            let delta = old - rollout;
-            let ratio = exp(clamp(delta, -bound, bound)).widen();
-            ([], [old.widen(), rollout.widen(), delta.widen(), exp_remainder(delta).widen(), ratio * ratio])
-        });
-        for (token, sum) in tokens.iter_mut().zip(&sums[2..]) {
-            token.add(*sum);
-        }
-        let kept = row.kept();
-        let mean = |sum: f64| if kept == 0 { 0.0 } else { sum / divisor.of(kept as f64) };
-        let (old, rollout) = (mean(sums[0]), mean(sums[1]));
-        let difference = rollout - old;
-        extremes.add(difference);
-        let terms = [
-            exp(-old),
-            -old,
-            exp(-rollout),
-            -rollout,
-            difference,
-            if difference < 0.0 { -difference } else { difference },
-            exp(difference),
-            exp(2.0 * clamp(sums[2], -20.0, 20.0)),
-        ];
+        let (sums, terms) = mismatch_of_row(&row, input, divisor);
+        Sum::add_each(&mut tokens, &sums);
+        extremes.add(terms[4]);
         Sum::add_each(&mut sequences, &terms);
     }
     let n = divisor.of(batch.kept() as f64);
@@ -156,6 +134,38 @@ fn mismatch<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, divisor: Div
         chi2_token: square - 1.0,
         chi2_seq: chi - 1.0,
     }
+}
+
+/// What a sequence adds to the means over tokens (δ, e^δ − 1 − δ, e^{2δ}) and to those over sequences, in the order of
+/// [`RolloutMismatch`]: perplexities and their logarithms, differences, ratio, χ².
+#[inline(always)]
+pub(crate) fn mismatch_of_row<R: Real>(
+    row: &Row<'_>,
+    input: RolloutInput<'_, R>,
+    divisor: Divisor,
+) -> ([f64; 3], [f64; 8]) {
+    let bound = R::narrow(20.0);
+    let inputs = [input.old_log_probs, input.rollout_log_probs];
+    let sums = fold_row(row, inputs, [], |[old, rollout]| {
+        let delta = old - rollout;
+        let ratio = exp(clamp(delta, -bound, bound)).widen();
+        ([], [old.widen(), rollout.widen(), delta.widen(), exp_remainder(delta).widen(), ratio * ratio])
+    });
+    let kept = row.kept();
+    let mean = |sum: f64| if kept == 0 { 0.0 } else { sum / divisor.of(kept as f64) };
+    let (old, rollout) = (mean(sums[0]), mean(sums[1]));
+    let difference = rollout - old;
+    let terms = [
+        exp(-old),
+        -old,
+        exp(-rollout),
+        -rollout,
+        difference,
+        if difference < 0.0 { -difference } else { difference },
+        exp(difference),
+        exp(2.0 * clamp(sums[2], -20.0, 20.0)),
+    ];
+    ([sums[2], sums[3], sums[4]], terms)
 }
 
 #[cfg(test)]

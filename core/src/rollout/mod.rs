@@ -32,6 +32,7 @@ pub use mask::{
     kl_mask, m2po_mask, m2po_scratch_len, off_policy_sequence_mask, KlMaskConfig, M2poConfig, OffPolicyConfig,
     OffPolicyInput,
 };
+pub(crate) use mismatch::mismatch_of_row;
 pub use mismatch::{rollout_mismatch, RolloutMismatch};
 pub use parse::{parse_rejection, parse_weight_bound};
 pub use probability::{probability_difference, ProbabilityDifference};
