@@ -126,7 +126,7 @@ fn entries<'py>(
 state! {
     /// Count, sum and sum of squares of some numbers, not rounded.
     ExactMoments, {
-        /// Adds the kept entries.
+        /// Adds the sums of the sequences: the same bytes for any split by sequences.
         #[pyo3(signature = (values, *, mask = None, cu_seqlens = None))]
         fn update<'py>(
             &mut self,
@@ -141,6 +141,24 @@ state! {
             in_precision!(columns, {
                 let values = columns.required::<R>("values");
                 py.detach(|| self.0.update(&batch, values)).or_raise(py)
+            })
+        }
+
+        /// Adds every kept entry by itself, for sequences that are cut: the same bytes for any split.
+        #[pyo3(signature = (values, *, mask = None, cu_seqlens = None))]
+        fn update_by_number<'py>(
+            &mut self,
+            py: Python<'py>,
+            values: &Bound<'py, PyAny>,
+            mask: Option<&Bound<'py, PyAny>>,
+            cu_seqlens: Option<&Bound<'py, PyAny>>,
+        ) -> PyResult<()> {
+            let given = [("values", Some(values))];
+            let columns = TokenColumns::read(&mut Reader::new(py), given, mask, cu_seqlens)?;
+            let batch = columns.tokens.batch(py)?;
+            in_precision!(columns, {
+                let values = columns.required::<R>("values");
+                py.detach(|| self.0.update_by_number(&batch, values)).or_raise(py)
             })
         }
 
@@ -208,7 +226,7 @@ impl ExactMoments {
 state! {
     /// Count, sums, and sums of squares and products of pairs of numbers, not rounded.
     ExactCoMoments, {
-        /// Adds the kept pairs.
+        /// Adds the sums of the sequences: the same bytes for any split by sequences.
         #[pyo3(signature = (x, y, *, mask = None, cu_seqlens = None))]
         fn update<'py>(
             &mut self,
@@ -224,6 +242,25 @@ state! {
             in_precision!(columns, {
                 let input = PairInput::<R> { x: columns.required("x"), y: columns.required("y") };
                 py.detach(|| self.0.update(&batch, input)).or_raise(py)
+            })
+        }
+
+        /// Adds every kept pair by itself, for sequences that are cut: the same bytes for any split.
+        #[pyo3(signature = (x, y, *, mask = None, cu_seqlens = None))]
+        fn update_by_number<'py>(
+            &mut self,
+            py: Python<'py>,
+            x: &Bound<'py, PyAny>,
+            y: &Bound<'py, PyAny>,
+            mask: Option<&Bound<'py, PyAny>>,
+            cu_seqlens: Option<&Bound<'py, PyAny>>,
+        ) -> PyResult<()> {
+            let given = [("x", Some(x)), ("y", Some(y))];
+            let columns = TokenColumns::read(&mut Reader::new(py), given, mask, cu_seqlens)?;
+            let batch = columns.tokens.batch(py)?;
+            in_precision!(columns, {
+                let input = PairInput::<R> { x: columns.required("x"), y: columns.required("y") };
+                py.detach(|| self.0.update_by_number(&batch, input)).or_raise(py)
             })
         }
 

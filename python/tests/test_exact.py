@@ -116,24 +116,43 @@ def test_states_can_be_stored(make) -> None:
 
 def test_means_and_deviations_are_rounded_once() -> None:
     kept = [Fraction(float(x)) for x in COLUMNS["rewards"][MASK]]
-    state = tw.ExactMoments()
-    state.update(COLUMNS["rewards"], mask=MASK)
     mean = sum(kept) / len(kept)
+    variance = float(sum((x - mean) ** 2 for x in kept) / (len(kept) - 1))
+    state = tw.ExactMoments()
+    state.update_by_number(COLUMNS["rewards"], mask=MASK)
     assert state.mean() == float(mean)
-    m2 = sum((x - mean) ** 2 for x in kept)
-    assert state.variance() == pytest.approx(float(m2 / (len(kept) - 1)), rel=3e-16)
-    pair = co_moments(ALL).co_moments()
+    assert state.variance() == pytest.approx(variance, rel=3e-16)
     x = [Fraction(float(x)) for x in COLUMNS["returns"][MASK]]
     y = [Fraction(float(y)) for y in COLUMNS["values"][MASK]]
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    assert pair["co_moment"] == float(sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)))
-    assert pair["m2_y"] == float(sum((b - mean_y) ** 2 for b in y))
+    co_moment = float(sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y)))
+    m2_y = float(sum((b - mean_y) ** 2 for b in y))
+    pair = tw.ExactCoMoments()
+    pair.update_by_number(COLUMNS["returns"], COLUMNS["values"], mask=MASK)
+    assert pair.co_moments()["co_moment"] == co_moment
+    assert pair.co_moments()["m2_y"] == m2_y
+    # by sequences: rounded from their sums
+    by_sequence = tw.ExactMoments()
+    by_sequence.update(COLUMNS["rewards"], mask=MASK)
+    assert by_sequence.mean() == pytest.approx(float(mean), rel=1e-13)
+    assert by_sequence.variance() == pytest.approx(variance, rel=2e-15)
+    assert co_moments(ALL).co_moments()["m2_y"] == pytest.approx(m2_y, rel=2e-15)
+
+
+def test_by_number_a_sequence_may_be_cut() -> None:
+    values = COLUMNS["advantages"]
+    whole, left, right = tw.ExactMoments(), tw.ExactMoments(), tw.ExactMoments()
+    whole.update_by_number(values, mask=MASK)
+    left.update_by_number(values[:, :37], mask=MASK[:, :37])
+    right.update_by_number(values[:, 37:], mask=MASK[:, 37:])
+    right.merge(left)
+    assert right.to_bytes() == whole.to_bytes()
 
 
 def test_wide_numbers_are_added_without_loss() -> None:
     values = RANDOM.normal(size=(3, 400)) * 10.0 ** RANDOM.integers(-300, 300, size=(3, 400))
     state = tw.ExactMoments()
-    state.update(values)
+    state.update_by_number(values)
     assert state.mean() == float(sum(Fraction(x) for x in values.flat) / values.size)
     assert state.mean() * values.size == pytest.approx(math.fsum(values.flat), rel=1e-15)
 
