@@ -63,6 +63,16 @@ fn compare(batch: &Batch<'_>, [a, b, c]: &[Vec<f32>; 3], shape: &str) {
             state.moments().m2
         },
     );
+    row(
+        shape,
+        "moments, number by number",
+        || Moments::of(batch, a).unwrap().m2,
+        || {
+            let mut state = ExactMoments::default();
+            state.update_by_number(batch, a).unwrap();
+            state.moments().m2
+        },
+    );
     let config = WhitenConfig::default();
     let whitened = || {
         whiten(batch, a, &config, &mut out).unwrap();

@@ -8,7 +8,7 @@
 //!
 //! If sequences themselves are cut and spread over ranks, use `update_by_number` ([`ExactSum`], [`ExactMoments`],
 //! [`ExactCoMoments`]). It adds every number by itself, without rounding, so that any split gives the same bytes, and
-//! takes several times as long. One state may hold both, but the two ways differ by rounding: a sequence has to be
+//! takes ten times as long or more. One state may hold both, but the two ways differ by rounding: a sequence has to be
 //! added in the same way everywhere.
 //!
 //! ```
