@@ -67,8 +67,8 @@
 //! * `std` (default): run-time detection of AVX2 and AVX-512 on x86-64.
 //! * `rayon`: large batches are split by sequences (logits by tokens) over the threads of rayon's current pool: the
 //!   global one, or that of `ThreadPool::install`. Small batches touch no pool. The calling thread never runs other jobs
-//!   of the pool while it waits, so a lock may be held during a call; no thread of the pool keeps running after it. The
-//!   functions that are split, all others run on the calling thread:
+//!   of the pool while it waits, so a lock may be held during a call; no thread of the pool keeps running after it.
+//!   `limit_threads` allows fewer of them. The functions that are split, all others run on the calling thread:
 //!   * [`policy`]: `log_probs_and_entropy`, `token_log_probs`, `entropy`, `logits_gradient`;
 //!   * [`divergence`]: `kl_estimate`, `kl_gradient`;
 //!   * [`advantage`]: `discounted_returns`, `gae`, `gae_decoupled` and the estimators that use them
@@ -152,6 +152,8 @@ pub mod profile;
 pub use error::{Error, Result};
 pub use groups::{group_scratch_len, Groups};
 pub use layout::{shift, Batch, Layout, Mask};
+#[cfg(feature = "rayon")]
+pub use parallel::threads::limit_threads;
 pub use profile::named::Profile;
 pub use real::Real;
 pub use statistics::{CoMoments, Divisor, MeanConfig, Moments, PairInput, Spread};

@@ -63,8 +63,8 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
     mut combine: impl FnMut(P),
 ) {
     #[cfg(feature = "rayon")]
-    if let Some(parts) = threads::worth_splitting(batch, work) {
-        return threads::Task { batch, work, run: &run, parts }.in_order(outputs, &mut combine);
+    if let Some(division) = threads::worth_splitting(batch, work) {
+        return threads::Task { batch, work, run: &run, division }.in_order(outputs, &mut combine);
     }
     let _ = work;
     run(&Part { batch: *batch, sequences: 0..batch.sequences(), tokens: 0..batch.tokens() }, outputs, &mut combine);
@@ -73,7 +73,7 @@ pub(crate) fn in_order<'a, R: Real, P: Copy + Default + Send, const OUTS: usize>
 #[cfg(feature = "rayon")]
 pub(crate) mod threads {
     use core::{array, mem::take, ops::Range};
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::{Mutex, OnceLock, PoisonError};
 
     use super::{lend::lend, Batch, Part, Real, Work};
 
@@ -84,12 +84,44 @@ pub(crate) mod threads {
     /// Upper limit of the memory for reports that wait for their turn, in bytes.
     pub(crate) const REPORTS: usize = 1 << 22;
 
-    /// The number of parts, or `None` if splitting does not pay.
-    pub(super) fn worth_splitting(batch: &Batch<'_>, work: Work) -> Option<usize> {
+    static LIMIT: OnceLock<fn() -> usize> = OnceLock::new();
+
+    /// Sets, once for the process, who says how many threads a formula may use, the calling one included.
+    ///
+    /// `limit` is asked on the calling thread whenever a batch is large enough to be split. If it says 1, the pool is
+    /// neither used nor started: for an application that makes its pool late, or that forks, since the child of a
+    /// `fork` has none of the threads of its pool. Returns whether this call set it, which only the first does.
+    ///
+    /// ```
+    /// assert!(tokenwise::limit_threads(|| 2));
+    /// assert!(!tokenwise::limit_threads(|| 1));
+    /// ```
+    pub fn limit_threads(limit: fn() -> usize) -> bool {
+        LIMIT.set(limit).is_ok()
+    }
+
+    /// How a batch is divided.
+    #[derive(Clone, Copy)]
+    pub(super) struct Division {
+        /// Threads that may work on it.
+        threads: usize,
+        /// Upper limit of the number of parts.
+        parts: usize,
+    }
+
+    /// How to split, or `None` if that does not pay.
+    pub(super) fn worth_splitting(batch: &Batch<'_>, work: Work) -> Option<Division> {
         let most = (batch.tokens().saturating_mul(work.per_token) / PART).min(batch.sequences());
+        if most < 2 {
+            return None;
+        }
+        let limit = LIMIT.get().map_or(usize::MAX, |limit| limit());
+        if limit < 2 {
+            return None;
+        }
         // asked last: outside a pool the question starts the global one
-        let parts = if most > 1 { most.min(rayon::current_num_threads() * PARTS_PER_THREAD) } else { 1 };
-        (parts > 1 && rayon::current_num_threads() > 1).then_some(parts)
+        let threads = rayon::current_num_threads().min(limit);
+        (threads > 1).then(|| Division { threads, parts: most.min(threads.saturating_mul(PARTS_PER_THREAD)) })
     }
 
     /// Consecutive sequences with their slices of the outputs and of the reports.
@@ -103,8 +135,7 @@ pub(crate) mod threads {
         pub(super) batch: &'t Batch<'a>,
         pub(super) work: Work,
         pub(super) run: &'t F,
-        /// Upper limit of the number of parts.
-        pub(super) parts: usize,
+        pub(super) division: Division,
     }
 
     impl<'a, F> Task<'_, 'a, F> {
@@ -136,11 +167,11 @@ pub(crate) mod threads {
         where
             F: Fn(&Part<'a>, [&mut [R]; OUTS], &mut dyn FnMut(P)) + Sync,
         {
-            let least = self.tokens(&all.sequences).div_ceil(self.parts);
+            let least = self.tokens(&all.sequences).div_ceil(self.division.parts);
             let unclaimed = Mutex::new(all);
             // a function of its own: in the condition of the loop the guard would live until the end of its body
             let claim = || self.claim(&mut unclaimed.lock().unwrap_or_else(PoisonError::into_inner), least);
-            lend(rayon::current_num_threads().min(self.parts) - 1, &|| {
+            lend(self.division.threads.min(self.division.parts) - 1, &|| {
                 while let Some(part) = claim() {
                     self.run(part);
                 }
@@ -173,7 +204,7 @@ pub(crate) mod threads {
                 return None;
             }
             // large parts first, for fewer claims; small ones last, so that all threads finish together
-            let share = (self.tokens(&(start..end)) / (2 * rayon::current_num_threads())).max(least);
+            let share = (self.tokens(&(start..end)) / (2 * self.division.threads)).max(least);
             // the first sequence before which there are enough tokens
             let (mut below, mut middle) = (start, end);
             while middle - below > 1 {

@@ -1,11 +1,19 @@
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::{
+    cell::Cell,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
 use std::{
+    collections::HashSet,
     sync::{mpsc, Mutex},
     thread,
     time::Duration,
 };
 
-use super::{in_order, threads::REPORTS, Work};
+use super::{
+    in_order,
+    threads::{limit_threads, REPORTS},
+    Work,
+};
 use crate::{advantage::*, divergence::*, loss::*, metric::*, policy::*, Batch, Groups, Layout, Mask, Moments};
 
 /// Other numbers and lengths for every `TOKENWISE_SEED`.
@@ -104,8 +112,56 @@ fn a_small_batch_starts_no_pool() {
     let batch = Batch::new(Layout::padded(2, 2).unwrap(), Mask::new(&[true; 4])).unwrap();
     let mut out = [0.0; 4];
     whiten(&batch, &[1.0, 2.0, 3.0, 4.0], &WhitenConfig::default(), &mut out).unwrap();
+    // nor does a large one on one thread
+    let keep = vec![true; 1 << 18];
+    let large = Batch::new(Layout::padded(2, 1 << 17).unwrap(), Mask::new(&keep)).unwrap();
+    limited(1, || whiten_in_place(&large, &mut vec![0.5_f32; 1 << 18], &WhitenConfig::default())).unwrap();
     // fails if there is a global pool; no other test uses one
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().unwrap();
+}
+
+thread_local! {
+    static ALLOWED: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Runs a call on at most so many threads; other tests have no limit.
+fn limited<T>(threads: usize, call: impl FnOnce() -> T) -> T {
+    limit_threads(|| ALLOWED.get());
+    ALLOWED.set(threads);
+    let result = call();
+    ALLOWED.set(usize::MAX);
+    result
+}
+
+#[test]
+fn a_limit_is_kept_and_changes_no_bit() {
+    let keep = vec![true; 48 * 4096];
+    let batch = Batch::new(Layout::padded(48, 4096).unwrap(), Mask::new(&keep)).unwrap();
+    let threads = || {
+        let seen = Mutex::new(HashSet::new());
+        in_order(
+            &batch,
+            Work { width: 1, per_token: 8 },
+            [] as [&mut [f32]; 0],
+            |part, [], report| {
+                seen.lock().unwrap().insert(thread::current().id());
+                thread::sleep(Duration::from_millis(2));
+                part.sequences.clone().for_each(|_| report(()));
+            },
+            |()| (),
+        );
+        seen.into_inner().unwrap().len()
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+    pool.install(|| {
+        assert_eq!(limited(0, threads), 1);
+        assert_eq!(limited(1, threads), 1);
+        assert!(limited(2, threads) <= 2);
+        assert!((0..50).any(|_| threads() > 1), "nothing is split");
+        let alone = limited(1, || everything(&batch));
+        assert!(alone == limited(2, || everything(&batch)));
+        assert!(alone == everything(&batch));
+    });
 }
 
 /// Every thread of the pool calls formulas under one lock: a thread that waited by running another job would ask for
