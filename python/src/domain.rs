@@ -1,5 +1,7 @@
 //! What a formula is called on: the shape of the batch, its mask and groups.
 
+use std::sync::{Arc, Mutex};
+
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods as _};
 use pyo3::{intern, prelude::*};
 use tokenwise::{Batch, Groups, Layout, Mask};
@@ -49,7 +51,26 @@ pub(crate) struct Tokens<'py> {
 
 enum MaskGiven<'py> {
     Borrowed(PyReadonlyArrayDyn<'py, bool>),
-    All(Vec<bool>),
+    /// The first entries of a longer mask without dropped slots.
+    All(Arc<[bool]>, usize),
+}
+
+/// The longest mask without dropped slots so far, for the calls that give none.
+static ALL: Mutex<Option<Arc<[bool]>>> = Mutex::new(None);
+/// One that is longer is made for its call only.
+const LONGEST: usize = 1 << 24;
+
+/// A mask of at least `len` entries that keeps all. Nobody waits for the lock: see `spare.rs`.
+fn all(len: usize) -> Arc<[bool]> {
+    let mut known = ALL.try_lock().ok();
+    if let Some(mask) = known.as_deref().and_then(Option::as_ref).filter(|mask| mask.len() >= len) {
+        return Arc::clone(mask);
+    }
+    let mask: Arc<[bool]> = vec![true; len].into();
+    if let Some(known) = known.as_deref_mut().filter(|_| len <= LONGEST) {
+        *known = Some(Arc::clone(&mask));
+    }
+    mask
 }
 
 impl<'py> Tokens<'py> {
@@ -65,9 +86,9 @@ impl<'py> Tokens<'py> {
         let shape = match cu_seqlens {
             Some(offsets) => Shape::Packed(reader.indices("cu_seqlens", offsets, None)?),
             None => {
-                let (name, dims) = match (&mask, first) {
+                let (name, dims) = match (&mask, &first) {
                     (Some(mask), _) => ("mask", mask.shape().to_vec()),
-                    (None, Some(first)) => first,
+                    (None, Some((name, dims))) => (*name, dims.clone()),
                     (None, None) => return Err(wrong(py, "missing", "mask", "an array [batch, length]", "nothing")),
                 };
                 let [batch, len] = dims[..] else {
@@ -83,7 +104,15 @@ impl<'py> Tokens<'py> {
             Some(mask) => {
                 return Err(wrong(py, "shape", "mask", &format!("shape {dims:?}"), &format!("{:?}", mask.shape())))
             }
-            None => MaskGiven::All(vec![true; shape.layout(py)?.tokens()]),
+            None => {
+                let tokens = shape.layout(py)?.tokens();
+                // offsets may speak of more tokens than there is memory for a mask
+                if let Some((name, got)) = first.filter(|(_, got)| *got != dims) {
+                    let expected = format!("shape {dims:?} for the {tokens} tokens of cu_seqlens");
+                    return Err(wrong(py, "shape", name, &expected, &format!("{got:?}")));
+                }
+                MaskGiven::All(all(tokens), tokens)
+            }
         };
         Ok(Self { shape, mask })
     }
@@ -92,14 +121,14 @@ impl<'py> Tokens<'py> {
     pub(crate) fn mask_array(&self) -> Option<Bound<'py, PyAny>> {
         match &self.mask {
             MaskGiven::Borrowed(mask) => Some(mask.as_any().clone()),
-            MaskGiven::All(_) => None,
+            MaskGiven::All(..) => None,
         }
     }
 
     pub(crate) fn batch(&self, py: Python<'_>) -> PyResult<Batch<'_>> {
         let mask = match &self.mask {
             MaskGiven::Borrowed(mask) => mask.as_slice()?,
-            MaskGiven::All(mask) => mask,
+            MaskGiven::All(mask, tokens) => &mask[..*tokens],
         };
         Batch::new(self.shape.layout(py)?, Mask::new(mask)).or_raise(py)
     }

@@ -12,6 +12,7 @@ use crate::{
     error::{refusal, OrRaise as _},
     inputs::Inputs,
     read::Slice,
+    spare::Float as _,
 };
 
 /// Whether a formula reads such logits without a copy in `f32`.
@@ -49,7 +50,8 @@ pub(crate) fn run<R: Slice>(
     };
     let mut single = Columns::<f32>::new();
     for (name, output) in outputs.iter() {
-        single.set(name, Array::Real(vec![0.0; output.len()]));
+        let room = f32::SPARE.take(output.len()).unwrap_or_else(|| vec![0.0; output.len()]);
+        single.set(name, Array::Real(room));
     }
     let ran = py.detach(|| match kind.as_str() {
         "bf16" => call.run(bits.reinterpret_cast::<bf16>(), &mut single),
@@ -57,9 +59,8 @@ pub(crate) fn run<R: Slice>(
     });
     ran.map_err(|error| refusal(py, &error))?;
     for (name, output) in single {
-        if let (Array::Real(numbers), Some(Array::Real(into))) = (output, outputs.get_mut(name)) {
-            // half precision is computed in f32, so that R is f32 here and nothing is rounded
-            into.iter_mut().zip(numbers).for_each(|(into, number)| *into = R::narrow(f64::from(number)));
+        if let Array::Real(numbers) = output {
+            outputs.set(name, Array::Real(R::of_single(numbers)));
         }
     }
     Ok(())

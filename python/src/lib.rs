@@ -15,6 +15,7 @@ mod read;
 mod recorder;
 mod selection;
 mod spare;
+mod threads;
 mod value;
 
 use pyo3::prelude::*;
@@ -33,11 +34,21 @@ mod _native {
     #[pymodule_export]
     use super::profile::{conventions, profiles, settings};
     #[pymodule_export]
+    use super::read::flags;
+    #[pymodule_export]
     use super::recorder::{read_history, Recorder};
     #[pymodule_export]
     use super::selection::Selection;
+    #[pymodule_export]
+    use super::threads::{get_num_threads, set_num_threads};
 
     /// The version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        super::threads::init();
+        Ok(())
+    }
 }

@@ -171,6 +171,12 @@ impl<'py> Reader<'py> {
     }
 }
 
+/// A mask as an array of booleans; numbers must be 0 or 1.
+#[pyfunction]
+pub(crate) fn flags<'py>(name: &str, given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDyn<bool>>> {
+    Ok((*Reader::new(given.py()).flags(name, given)?).clone())
+}
+
 /// Numbers that are 0 or 1 as booleans; `None` if another is among them, or the array is not contiguous.
 fn zeros_and_ones<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyArrayDyn<bool>>>> {
     macro_rules! first_of {
@@ -185,6 +191,9 @@ fn zeros_and_ones<'py>(array: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, 
     Ok(None)
 }
 
+/// Numbers that are read twice in a row.
+const CHUNK: usize = 2048;
+
 fn flags_of<'py, T: NumpyElement + Copy + PartialEq>(
     array: &Bound<'py, PyArrayDyn<T>>,
     zero: T,
@@ -195,9 +204,13 @@ fn flags_of<'py, T: NumpyElement + Copy + PartialEq>(
     }
     let given = borrowed("mask", array)?;
     let numbers = given.as_slice()?;
-    let flags: Vec<bool> = numbers.iter().map(|number| *number == one).collect();
-    // without an early exit, so that both loops are vector code
-    let clean = numbers.iter().fold(true, |clean, number| clean & ((*number == zero) | (*number == one)));
+    let mut flags = Vec::with_capacity(numbers.len());
+    let mut clean = true;
+    // both loops without an early exit, so that they are vector code, over numbers that stay in the cache
+    for chunk in numbers.chunks(CHUNK) {
+        flags.extend(chunk.iter().map(|number| *number == one));
+        clean &= chunk.iter().fold(true, |clean, number| clean & ((*number == zero) | (*number == one)));
+    }
     let shape = given.shape();
     Ok(if clean { Some(PyArray1::from_vec(array.py(), flags).reshape(shape)?) } else { None })
 }
@@ -233,6 +246,9 @@ pub(crate) fn text(name: &str, given: &Bound<'_, PyAny>) -> PyResult<String> {
 /// `f32` and `f64`, and the arrays of each.
 pub(crate) trait Slice: Float {
     fn slice<'a>(given: &'a Given<'_>) -> Option<&'a [Self]>;
+
+    /// Results that were computed in `f32`; of a call in that precision, as they are.
+    fn of_single(numbers: Vec<f32>) -> Vec<Self>;
 }
 
 impl Slice for f32 {
@@ -242,6 +258,10 @@ impl Slice for f32 {
             _ => None,
         }
     }
+
+    fn of_single(numbers: Vec<f32>) -> Vec<Self> {
+        numbers
+    }
 }
 
 impl Slice for f64 {
@@ -250,5 +270,9 @@ impl Slice for f64 {
             Given::Double(array) => array.as_slice().ok(),
             _ => None,
         }
+    }
+
+    fn of_single(numbers: Vec<f32>) -> Vec<Self> {
+        numbers.into_iter().map(f64::from).collect()
     }
 }

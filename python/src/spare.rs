@@ -1,9 +1,10 @@
 //! Memory of results that is used again once Python has dropped them.
 //!
 //! Fresh pages from the operating system cost more than most formulas take to fill them. An output is written
-//! everywhere, so that old contents do not matter.
+//! everywhere, so that old contents do not matter. Nobody waits for the lock, which a forked child may have copied in a
+//! locked state: who does not get it takes fresh memory, or gives his back to the allocator.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use numpy::{ndarray::ArrayView1, Element, PyArray1};
 use pyo3::prelude::*;
@@ -21,17 +22,26 @@ static SINGLE: Spare<f32> = Spare(Mutex::new(Vec::new()));
 static DOUBLE: Spare<f64> = Spare(Mutex::new(Vec::new()));
 
 impl<R> Spare<R> {
+    fn buffers(&self) -> Option<MutexGuard<'_, Vec<Vec<R>>>> {
+        match self.0.try_lock() {
+            Ok(buffers) => Some(buffers),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// A buffer of `len` entries, which may hold results of an earlier call.
     pub(crate) fn take(&self, len: usize) -> Option<Vec<R>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = kept.iter().position(|buffer| buffer.len() >= len && buffer.len() / 2 <= len)?;
-        let mut buffer = kept.swap_remove(place);
+        let mut kept = self.buffers()?;
+        // the one that was dropped last is the likeliest to be in the cache
+        let place = kept.iter().rposition(|buffer| buffer.len() >= len && buffer.len() / 2 <= len)?;
+        let mut buffer = kept.remove(place);
         buffer.truncate(len);
         Some(buffer)
     }
 
     fn keep(&self, buffer: Vec<R>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut kept) = self.buffers() else { return };
         kept.push(buffer);
         // the latest are the likeliest to be of use again
         if kept.len() > COUNT {

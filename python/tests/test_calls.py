@@ -218,6 +218,20 @@ def test_masks_of_numbers(dtype: str) -> None:
         tw.gae(**{**given, "mask": wrong})
 
 
+def test_without_a_mask_everything_is_kept() -> None:
+    # a longer mask may have been made before
+    for rows in (3, 7, 2):
+        values = RNG.standard_normal((rows, 5))
+        want = tw.whiten(values=values, mask=np.ones((rows, 5), bool))
+        np.testing.assert_array_equal(tw.whiten(values=values), want)
+
+
+def test_offsets_of_more_tokens_than_there_are() -> None:
+    # found before a mask of that length is made
+    with pytest.raises(tw.TokenwiseError, match=r"values: .* 4294967295 tokens of cu_seqlens, got \[3\]"):
+        tw.mean(values=np.zeros(3), cu_seqlens=np.array([0, 2**32 - 1], np.uint32))
+
+
 def test_settings_of_a_profile_can_be_changed() -> None:
     settings = tw.settings("verl-0.9.1", "gae")
     assert "lambda_" in settings

@@ -35,8 +35,10 @@ from ._native import (
     Recorder,
     Selection,
     conventions,
+    get_num_threads,
     profiles,
     read_history,
+    set_num_threads,
     settings,
 )
 
@@ -58,7 +60,9 @@ __all__ = [
     "TokenwiseError",
     "__version__",
     "conventions",
+    "get_num_threads",
     "profiles",
     "read_history",
+    "set_num_threads",
     "settings",
 ]

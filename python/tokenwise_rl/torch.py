@@ -104,9 +104,8 @@ def loss(name: str, **arguments: Any) -> Any:
     def grads_of(found: Any) -> list[torch.Tensor]:
         return [getattr(found, gradients[argument]).to(given.dtype) for argument, given in inputs.items()]
 
-    plain = {key: given.detach() if isinstance(given, torch.Tensor) else given for key, given in arguments.items()}
     value = _Given.apply(  # type: ignore[no-untyped-call, unused-ignore]
-        result.loss, grads_of(result), lambda: grads_of(function(**plain)), *inputs.values()
+        result.loss, grads_of(result), lambda: grads_of(function(**arguments)), *inputs.values()
     )
     return result._replace(loss=value)
 

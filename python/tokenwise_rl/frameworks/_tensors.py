@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from .._errors import TokenwiseError
+from .._native import flags as _flags
 from .._native import settings as _settings
 
 
@@ -23,8 +24,10 @@ def kept(mask: torch.Tensor) -> torch.Tensor:
     """A mask of numbers as booleans. A number that is neither 0 nor 1 is a weight, which a mask is not."""
     if mask.dtype == torch.bool:
         return mask
+    if mask.device.type == "cpu":
+        return torch.from_numpy(_flags("mask", mask))
     flags = mask.bool()
-    if mask.is_floating_point() and not torch.equal(flags.to(mask.dtype), mask):
+    if not torch.equal(flags.to(mask.dtype), mask):
         raise TokenwiseError("mask: must be 0 or 1", "entry", "mask", None, "0 or 1", "other numbers")
     return flags
 
