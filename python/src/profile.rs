@@ -2,7 +2,7 @@
 
 use pyo3::{prelude::*, types::PyDict};
 use tokenwise::{profile::Convention, Profile};
-use tokenwise_catalogue::{ConfigError, Value};
+use tokenwise_catalogue::{find, ConfigError, Value};
 
 use crate::{
     error::{config as refused_config, OrRaise as _},
@@ -54,7 +54,8 @@ macro_rules! settings {
             let profile = read(py, profile)?;
             let value = match formula {
                 $($formula => Value::of(&profile.$method()),)*
-                _ => Ok(Value::EMPTY),
+                _ if find(formula).is_some() => Ok(Value::EMPTY),
+                _ => return Err(refused_config(py, &ConfigError::unknown_choice("formula", "a formula's name", formula))),
             };
             to_python(py, &as_keywords(value.or_raise(py)?))
         }

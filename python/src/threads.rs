@@ -31,7 +31,8 @@ pub(crate) fn init() {
     limit_threads(available);
 }
 
-/// The threads of a call on a large batch: 1 in a child of the process that has the pool, and while another thread starts it.
+/// The threads of a call on a large batch: 1 in a child of the process that has the pool, and while another thread
+/// starts it.
 fn available() -> usize {
     let limit = limit();
     if limit == 1 {

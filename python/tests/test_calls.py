@@ -189,6 +189,9 @@ def test_profiles_give_settings() -> None:
     tw.ppo_clip(log_probs=log_probs, old_log_probs=log_probs, advantages=np.ones((2, 4)), **settings)
     with pytest.raises(tw.TokenwiseError, match="verl-0.9.1"):
         tw.settings("verl", "gae")
+    with pytest.raises(tw.TokenwiseError, match="gea"):
+        tw.settings("verl-0.9.1", "gea")
+    assert tw.settings("verl-0.9.1", "entropy") == {}
 
 
 def test_recorder(tmp_path: object) -> None:
