@@ -169,7 +169,7 @@ impl<R: Real> Pair<R> {
     #[inline(always)]
     fn sum<L: Logit<Compute = R>>(&self, logits: &[L], ref_logits: &[L], term: &impl Terms<R, 2, 1>) -> f64 {
         let mut sum = Sum::default();
-        let (mut block, mut ref_block) = (Block::new(), Block::new());
+        let (mut block, mut ref_block) = (Block::<_, BLOCK>::new(), Block::<_, BLOCK>::new());
         for (logits, ref_logits) in logits.chunks(BLOCK).zip(ref_logits.chunks(BLOCK)) {
             block.load(logits, self.scale);
             ref_block.load(ref_logits, self.scale);

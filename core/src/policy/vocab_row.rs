@@ -31,6 +31,8 @@ mod tests;
 const AHEAD: usize = 3;
 /// Lanes of the running minimum and maximum; a divisor of [`BLOCK`].
 const RANGE: usize = 32;
+/// A row of at most this many entries is one short block, which has less padding. Changes no bit.
+const SHORT: usize = if CHUNK > RANGE { CHUNK } else { RANGE };
 
 /// `z = logit / τ`; `m` the largest z. −inf entries contribute 0 to every sum.
 #[derive(Clone, Copy, Debug)]
@@ -85,12 +87,21 @@ impl<R: Real> VocabRow<R> {
 
     #[inline(always)]
     fn read_terms<L: Logit<Compute = R>, const N: usize>(logits: &[L], scale: R) -> Self {
+        if logits.len() <= SHORT {
+            return read_short(logits, scale);
+        }
+        Self::read_blocks::<L, N, BLOCK>(logits, scale)
+    }
+
+    /// Blocks of `W` entries; `W` changes the bits of longer rows.
+    #[inline(always)]
+    fn read_blocks<L: Logit<Compute = R>, const N: usize, const W: usize>(logits: &[L], scale: R) -> Self {
         let mut row = Self { max: R::neg_infinity(), near: false, rest: 0.0, sum: 0.0, weighted: 0.0, squares: 0.0 };
         let mut least_of_all = R::infinity();
-        let mut block = Block::new();
-        for start in (0..logits.len()).step_by(BLOCK) {
+        let mut block = Block::<R, W>::new();
+        for start in (0..logits.len()).step_by(W) {
             let ahead = &logits[start..];
-            let logits = &ahead[..ahead.len().min(BLOCK)];
+            let logits = &ahead[..ahead.len().min(W)];
             // with τ = 1 a whole block is used in place, without a copy
             let in_place = L::as_computed(logits).filter(|_| scale == R::one()).and_then(|z| z.try_into().ok());
             if in_place.is_none() {
@@ -107,9 +118,21 @@ impl<R: Real> VocabRow<R> {
             let near = least - max >= R::NEAR;
             let ahead =
                 Ahead { address: ahead.as_ptr().wrapping_add(AHEAD * BLOCK).cast(), step: LANES * size_of::<L>() };
-            let by_hand = if near && logits.len() == BLOCK && N == 2 { R::near_sums(z, max, ahead) } else { None };
+            let whole = z.as_slice().try_into().ok().filter(|_| near && logits.len() == BLOCK && N == 2);
+            let by_hand = whole.and_then(|z| R::near_sums(z, max, ahead));
+            let mut below = None;
             let sums: [f64; N] = match by_hand {
                 Some(sums) => array::from_fn(|n| sums[n].widen()),
+                None if W == SHORT => {
+                    // the rest as well: reading a short row costs less than calling a function that reads it again
+                    let block = [(z, logits.len())];
+                    let sums: [f64; 4] = match near {
+                        true => block_sums(block, &Rest(max, Near(max))),
+                        false => block_sums(block, &Rest(max, Far(max))),
+                    };
+                    below = Some(sums[3]);
+                    array::from_fn(|n| sums[n])
+                }
                 None if near => block_sums([(z, logits.len())], &Near(max)),
                 None => block_sums([(z, logits.len())], &Far(max)),
             };
@@ -119,7 +142,7 @@ impl<R: Real> VocabRow<R> {
             }
             row.rest += match sums[0] {
                 // two entries equal to the maximum would make 2
-                sum if raises && sum < 2.0 => sum_below(z, logits.len(), max),
+                sum if raises && sum < 2.0 => below.unwrap_or_else(|| sum_below(z, logits.len(), max)),
                 sum if raises => sum - 1.0,
                 sum => sum,
             };
@@ -149,46 +172,53 @@ impl<R: Real> VocabRow<R> {
     }
 }
 
-/// A buffer for one block as `z`: up to [`BLOCK`] entries, padded. Cache-line aligned.
+/// A row of at most [`SHORT`] entries, with all sums.
+#[inline(never)] // once instead of in every kernel
+#[multiversion(avx512)]
+fn read_short<L: Logit>(logits: &[L], scale: L::Compute) -> VocabRow<L::Compute> {
+    VocabRow::read_blocks::<L, 3, SHORT>(logits, scale)
+}
+
+/// A buffer for one block as `z`: up to `W` entries, padded. Cache-line aligned.
 #[repr(align(64))]
-pub(crate) struct Block<R> {
-    z: [R; BLOCK],
+pub(crate) struct Block<R, const W: usize> {
+    z: [R; W],
     len: usize,
 }
 
-impl<R: Real> Block<R> {
+impl<R: Real, const W: usize> Block<R, W> {
     pub(crate) fn new() -> Self {
-        Self { z: [R::zero(); BLOCK], len: 0 }
+        Self { z: [R::zero(); W], len: 0 }
     }
 
-    /// `logits` has between 1 and [`BLOCK`] entries.
+    /// `logits` has between 1 and `W` entries.
     #[inline(always)]
     pub(crate) fn load<L: Logit<Compute = R>>(&mut self, logits: &[L], scale: R) {
         for (z, logit) in self.z.iter_mut().zip(logits) {
             *z = logit.load() * scale;
         }
-        self.len = logits.len().min(BLOCK);
+        self.len = logits.len().min(W);
         // padding with a repeated entry changes neither minimum nor maximum
         let first = self.z[0];
         self.z[self.len..].fill(first);
     }
 
     #[inline(always)]
-    fn all(&self) -> &[R; BLOCK] {
+    fn all(&self) -> &[R; W] {
         &self.z
     }
 
     /// The entries, and how many of them are not padding.
     #[inline(always)]
-    pub(crate) fn view(&self) -> (&[R; BLOCK], usize) {
+    pub(crate) fn view(&self) -> (&[R; W], usize) {
         (&self.z, self.len)
     }
 }
 
 /// The smallest and the largest z, ignoring NaN.
 #[inline(always)]
-fn range<R: Real>(z: &[R; BLOCK]) -> (R, R) {
-    if let Some([least, largest]) = R::range(z) {
+fn range<R: Real, const W: usize>(z: &[R; W]) -> (R, R) {
+    if let Some([least, largest]) = z.as_slice().try_into().ok().and_then(R::range) {
         return (least, largest);
     }
     let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
@@ -241,6 +271,17 @@ impl<R: Real, const N: usize> Terms<R, 1, N> for Near<R> {
     }
 }
 
+/// Three sums of a block, and the first one without the maximum.
+struct Rest<R, T>(R, T);
+
+impl<R: Real, T: Terms<R, 1, 3>> Terms<R, 1, 4> for Rest<R, T> {
+    #[inline(always)]
+    fn of(&self, [z]: [R; 1]) -> [R; 4] {
+        let [term, weighted, square] = self.1.of([z]);
+        [term, weighted, square, if z == self.0 { R::zero() } else { term }]
+    }
+}
+
 /// `e^{z−m}`, and 0 for the maximum itself.
 struct Below<R>(R);
 
@@ -255,7 +296,7 @@ impl<R: Real> Terms<R, 1, 1> for Below<R> {
 /// Σ e^{z−m} of a block over the entries below the maximum.
 #[inline(never)] // few blocks need it
 #[multiversion]
-fn sum_below<R: Real>(z: &[R; BLOCK], len: usize, max: R) -> f64 {
+fn sum_below<R: Real, const W: usize>(z: &[R; W], len: usize, max: R) -> f64 {
     let [sum] = block_sums([(z, len)], &Below(max));
     sum
 }
@@ -263,8 +304,8 @@ fn sum_below<R: Real>(z: &[R; BLOCK], len: usize, max: R) -> f64 {
 /// Sums `N` terms over blocks of equal length side by side, in lanes of the compute type, and widens the sums to `f64`.
 /// A block comes with the number of its entries that are not padding.
 #[inline(always)]
-pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize>(
-    blocks: [(&[R; BLOCK], usize); INS],
+pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize, const W: usize>(
+    blocks: [(&[R; W], usize); INS],
     of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
     let (mut lanes, mut terms) = ([[R::zero(); LANES]; N], [[R::zero(); CHUNK]; N]);

@@ -162,7 +162,7 @@ fn walk<L: Logit>(
 ) -> f64 {
     let vocab = input.vocab;
     let mut loss = Sum::default();
-    let (mut block, mut other) = (Block::new(), Block::new());
+    let (mut block, mut other) = (Block::<_, BLOCK>::new(), Block::<_, BLOCK>::new());
     for (row, weight) in plan.rows(batch) {
         let mut total = Sum::default();
         for t in 0..row.keep.len() {

@@ -72,3 +72,37 @@ fn several_maxima_are_all_counted() {
         approx::assert_relative_eq!(row.sum, places.len() as f64, max_relative = 1e-7);
     }
 }
+
+/// A row by short blocks, and by the blocks of long rows.
+fn assert_same_bits<R: Real + Logit<Compute = R>>(logits: &[R], scale: R) {
+    let (short, long) = (read_short(logits, scale), VocabRow::read_blocks::<R, 3, BLOCK>(logits, scale));
+    let numbers = |row: VocabRow<R>| [row.max.widen(), row.rest, row.sum, row.weighted, row.squares];
+    let bits = |row| numbers(row).map(|x| if x.is_nan() { 0 } else { x.to_bits() });
+    assert_eq!((bits(short), short.near), (bits(long), long.near), "{} entries", logits.len());
+}
+
+#[test]
+fn short_rows_have_the_bits_of_padded_blocks() {
+    let mut state = 1_u32;
+    for len in 0..=SHORT {
+        for round in 0..if cfg!(miri) { 2 } else { 40 } {
+            let mut logits = [0.0_f64; SHORT];
+            for logit in &mut logits {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *logit = f64::from(state >> 8) / f64::from(1 << 19) - 16.0;
+            }
+            // near and far, nearly certain, tied, and special values
+            match round % 5 {
+                1 => logits[round % len.max(1)] = [f64::NEG_INFINITY, f64::NAN, f64::INFINITY][round / 5 % 3],
+                2 => logits.iter_mut().for_each(|logit| *logit *= 50.0),
+                3 => logits[round % len.max(1)] = 40.0,
+                4 => logits.iter_mut().for_each(|logit| *logit = if *logit > 0.0 { 2.0 } else { f64::NEG_INFINITY }),
+                _ => {}
+            }
+            assert_same_bits(&logits[..len], 1.0);
+            assert_same_bits(&logits[..len], 0.7);
+            assert_same_bits(&logits.map(|logit| logit as f32)[..len], 1.0);
+            assert_same_bits(&logits.map(|logit| logit as f32)[..len], 0.7);
+        }
+    }
+}
