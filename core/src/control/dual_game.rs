@@ -210,7 +210,9 @@ impl DualGame {
         }
         let DualGameStep { old_log_probs, advantages, rewards, .. } = input;
         let measured = analysis(batch, AnalysisInput { old_log_probs, advantages, rewards })?;
-        let (weighted, kl_sum) = budget_sums(batch, &input);
+        // without a reference, the plain weight leaves nothing to add to the analysis
+        let measures = input.ref_log_probs.is_some() || input.weight != TokenWeight::Plain;
+        let (weighted, kl_sum) = if measures { budget_sums(batch, &input) } else { (0.0, 0.0) };
         let n = batch.kept() as f64;
         let kl_per_token = input.ref_log_probs.map(|_| kl_sum / n);
         let reward_std = sqrt(Moments::of(batch, rewards)?.variance(Spread::Population, Divisor::Count)?);
