@@ -1,10 +1,13 @@
 //! Fast path for the usual line of a JSON Lines file: an object whose lists are plain numbers. Everything else, valid
 //! or not, is left to the general reader, which also reports errors.
 
+mod decimal;
+
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::{budget::grown, feeder::Feeder, fields::Field, texts::Texts, traces};
+use decimal::decimal;
 
 /// Reads a line into the record being built; `false` if the general reader must read it (also if something is wrong
 /// with it), and the record is then unchanged.
@@ -15,12 +18,6 @@ pub(crate) fn record(line: &[u8], feeder: &mut Feeder<'_>) -> bool {
     }
     done
 }
-
-/// Powers of ten that f64 holds exactly.
-const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
 
 struct Cursor<'l> {
     line: &'l [u8],
@@ -178,80 +175,8 @@ impl<'l> Cursor<'l> {
     /// A finite number, correctly rounded.
     #[inline]
     fn number(&mut self) -> Option<f64> {
-        let bytes = &self.line[self.at..];
-        let digit = |at: usize| bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10);
-        let first = usize::from(*bytes.first()? == b'-');
-        let mut at = first;
-        let mut mantissa = 0_u64;
-        while let Some(digit) = digit(at) {
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-            at += 1;
-        }
-        let mut digits = at - first;
-        let mut fraction = 0;
-        if digits == 0 || (digits > 1 && bytes[first] == b'0') {
-            return None;
-        }
-        if bytes.get(at) == Some(&b'.') {
-            at += 1;
-            let point = at;
-            while let Some(digit) = digit(at) {
-                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-                at += 1;
-            }
-            fraction = at - point;
-            digits += fraction;
-            if fraction == 0 {
-                return None;
-            }
-        }
-        let scientific = matches!(bytes.get(at), Some(b'e' | b'E'));
-        if !scientific && digits <= 19 && mantissa <= 1 << 53 && fraction < POWERS.len() {
-            self.at += at;
-            // both are exact, so the quotient is rounded once
-            let x = mantissa as f64 / POWERS[fraction];
-            return Some(if first == 1 { -x } else { x });
-        }
-        let end = bytes.iter().position(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E'))?;
-        self.at += end;
-        std::str::from_utf8(&bytes[..end]).ok()?.parse().ok().filter(|x: &f64| x.is_finite())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn number(text: &str) -> Option<f64> {
-        let line = format!("{text},");
-        let mut cursor = Cursor { line: line.as_bytes(), at: 0 };
-        cursor.number().filter(|_| cursor.at == text.len())
-    }
-
-    #[test]
-    fn numbers_have_the_bits_of_the_standard_library() {
-        let mut state = 1_u64;
-        for _ in 0..20_000 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let wide = f64::from_bits(state);
-            let narrow = f64::from((state >> 40) as f32 / (1 << 24) as f32) - 0.5;
-            for x in
-                [wide, narrow, (state >> 20) as f64, f64::from(narrow as f32)].into_iter().filter(|x| x.is_finite())
-            {
-                for text in [format!("{x}"), format!("{x:e}"), format!("{x:.6}")] {
-                    let wanted: f64 = text.parse().unwrap();
-                    assert_eq!(number(&text).map(f64::to_bits), Some(wanted.to_bits()), "{text}");
-                }
-            }
-        }
-        assert_eq!(number("-0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
-        assert_eq!(number("9007199254740993"), Some(9_007_199_254_740_992.0));
-    }
-
-    #[test]
-    fn what_is_not_a_plain_number_is_left_to_the_general_reader() {
-        for text in ["", "-", "01", "1.", ".5", "+1", "NaN", "null", "1e999", "1e", "0x1", "\"1\"", "[1]", "1.5.5"] {
-            assert_eq!(number(text), None, "{text}");
-        }
+        let (x, length) = decimal(self.line.get(self.at..)?)?;
+        self.at += length;
+        Some(x)
     }
 }

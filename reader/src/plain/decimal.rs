@@ -1,0 +1,203 @@
+//! Decimal numbers to `f64`, correctly rounded. The numbers of rollout files have up to 17 digits and a few decimal
+//! places: one division of integers rounds those, where a general parser first has to find out what it is given.
+
+/// Powers of ten that f64 holds exactly.
+const TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
+/// Powers of five that u64 holds.
+const FIVE: [u64; 28] = {
+    let mut powers = [1; 28];
+    let mut index = 1;
+    while index < powers.len() {
+        powers[index] = 5 * powers[index - 1];
+        index += 1;
+    }
+    powers
+};
+
+/// Any number of so many digits fits u64.
+const MOST_DIGITS: usize = 19;
+
+/// The number at the beginning of a text and its length in bytes; `None` if there is no finite number as JSON spells
+/// it.
+#[inline]
+pub(super) fn decimal(bytes: &[u8]) -> Option<(f64, usize)> {
+    let first = usize::from(*bytes.first()? == b'-');
+    let (mut mantissa, mut at) = digits(bytes, first, 0);
+    let whole = at - first;
+    if whole == 0 || (whole > 1 && bytes[first] == b'0') {
+        return None;
+    }
+    let mut places = 0;
+    if bytes.get(at) == Some(&b'.') {
+        let point = at + 1;
+        (mantissa, at) = digits(bytes, point, mantissa);
+        places = at - point;
+        if places == 0 {
+            return None;
+        }
+    }
+    let scientific = matches!(bytes.get(at), Some(b'e' | b'E'));
+    if !scientific && whole + places <= MOST_DIGITS && mantissa <= 1 << 53 {
+        // both are exact, so the quotient is rounded once
+        let x = mantissa as f64 / TEN[places];
+        return Some((if first == 1 { -x } else { x }, at));
+    }
+    let fits = whole + places <= MOST_DIGITS || whole + places - leading_zeros(&bytes[first..at]) <= MOST_DIGITS;
+    let mut power = -(places as i64);
+    if scientific {
+        let sign = bytes.get(at + 1).filter(|sign| matches!(sign, b'+' | b'-'));
+        let start = at + 1 + usize::from(sign.is_some());
+        let (exponent, end) = digits(bytes, start, 0);
+        if end == start {
+            return None;
+        }
+        // a longer one has leading zeros, or is beyond every f64
+        let exponent = if end - start <= 4 { exponent as i64 } else { return general(bytes, end) };
+        power += if sign == Some(&b'-') { -exponent } else { exponent };
+        at = end;
+    }
+    let x = match power {
+        _ if !fits => return general(bytes, at),
+        -22..=0 if mantissa <= 1 << 53 => mantissa as f64 / TEN[-power as usize],
+        1..=22 if mantissa <= 1 << 53 => mantissa as f64 * TEN[power as usize],
+        -27..=0 => quotient(mantissa, -power as usize),
+        _ => return general(bytes, at),
+    };
+    Some((if first == 1 { -x } else { x }, at))
+}
+
+/// Appends the digits from a place on to a number, modulo 2⁶⁴; returns it and where they end.
+#[inline(always)]
+fn digits(bytes: &[u8], mut at: usize, mut number: u64) -> (u64, usize) {
+    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    (number, at)
+}
+
+/// `m / 10^places`.
+fn quotient(mantissa: u64, places: usize) -> f64 {
+    if mantissa == 0 {
+        return 0.0;
+    }
+    // m = a · 2^−i and 5^places = b · 2^−j, where a and b have all 64 bits: 2^63 a / b has 63 or 64 bits
+    let five = FIVE[places];
+    let (i, j) = (mantissa.leading_zeros(), five.leading_zeros());
+    let (a, b) = (u128::from(mantissa << i) << 63, u128::from(five << j));
+    let whole = (a / b) as u64;
+    // one more bit for the rest, far below those of f64: the conversion rounds the true quotient to the nearest
+    let bits = whole | u64::from(u128::from(whole) * b != a);
+    let exponent = i64::from(j) - i64::from(i) - 63 - places as i64;
+    // a normal power of 2: at least 2^(−63−63−27)
+    bits as f64 * f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+fn leading_zeros(digits: &[u8]) -> usize {
+    digits.iter().filter(|byte| **byte != b'.').take_while(|byte| **byte == b'0').count()
+}
+
+/// By the standard library.
+#[cold]
+fn general(bytes: &[u8], end: usize) -> Option<(f64, usize)> {
+    let x: f64 = std::str::from_utf8(bytes.get(..end)?).ok()?.parse().ok()?;
+    x.is_finite().then_some((x, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(text: &str) -> Option<f64> {
+        decimal(format!("{text},").as_bytes()).filter(|(_, length)| *length == text.len()).map(|(x, _)| x)
+    }
+
+    fn assert_parsed(text: &str) {
+        let wanted: f64 = text.parse().unwrap();
+        assert_eq!(number(text).map(f64::to_bits), Some(wanted.to_bits()), "{text}");
+        assert_eq!(
+            decimal(text.as_bytes()).map(|(x, length)| (x.to_bits(), length)),
+            Some((wanted.to_bits(), text.len()))
+        );
+    }
+
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state ^ (*state >> 29)
+    }
+
+    #[test]
+    fn numbers_have_the_bits_of_the_standard_library() {
+        let mut state = 1_u64;
+        for _ in 0..20_000 {
+            let bits = random(&mut state);
+            let wide = f64::from_bits(bits);
+            let narrow = f64::from((bits >> 40) as f32 / (1 << 24) as f32) - 0.5;
+            let unit = (bits >> 11) as f64 / (1_u64 << 53) as f64;
+            for x in [wide, narrow, unit, unit * unit * unit, (bits >> 20) as f64, f64::from(narrow as f32)] {
+                if x.is_finite() {
+                    for text in [format!("{x}"), format!("{x:e}"), format!("{x:.6}"), format!("-{unit:.25}")] {
+                        assert_parsed(&text);
+                    }
+                }
+            }
+        }
+        assert_eq!(number("-0").map(f64::to_bits), Some((-0.0_f64).to_bits()));
+        assert_eq!(number("9007199254740993"), Some(9_007_199_254_740_992.0));
+    }
+
+    /// Numbers halfway between two floats, and the closest decimals on both sides.
+    #[test]
+    fn ties_are_rounded_to_even_and_their_neighbours_are_not() {
+        let mut state = 7_u64;
+        for _ in 0..20_000 {
+            let odd = ((random(&mut state) >> 10) | (1 << 53) | 1) as i128;
+            // 54 bits with the last one set, divided by 2^places, has as many decimal places
+            let places = (random(&mut state) % 4) as u32;
+            let exact = odd * 5_i128.pow(places);
+            for near in [exact - 1, exact, exact + 1] {
+                let digits = near.to_string();
+                let (whole, rest) = digits.split_at(digits.len() - places as usize);
+                let point = if rest.is_empty() { "" } else { "." };
+                assert_parsed(&format!("{whole}{point}{rest}"));
+                assert_parsed(&format!("0.00{digits}"));
+                assert_parsed(&format!("{digits}e-{}", places + 9));
+            }
+        }
+    }
+
+    #[test]
+    fn every_count_of_digits_is_read() {
+        for digits in 1..40 {
+            let text = "1234567890".repeat(4);
+            for text in [
+                text[..digits].to_string(),
+                format!("0.{}", &text[..digits]),
+                format!("0.{}1", "0".repeat(digits)),
+                format!("1.{}e{}", &text[..digits], digits),
+                format!("1E-{digits}"),
+                format!("7e+{digits}"),
+                "9".repeat(digits),
+                format!("0.{}", "0".repeat(digits)),
+                format!("1e-0000{digits}"),
+            ] {
+                assert_parsed(&text);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_plain_number_is_left_to_the_general_reader() {
+        let texts = [
+            "", "-", "01", "1.", ".5", "+1", "NaN", "null", "1e999", "1e", "1e+", "0x1", "\"1\"", "[1]", "1.5.5",
+            "1e99999", "-01.5", "00",
+        ];
+        for text in texts {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+}
