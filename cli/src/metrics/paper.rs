@@ -53,8 +53,7 @@ pub(super) fn entries(inputs: &Inputs<'_>, profile: Profile, options: &Metrics) 
         ("policy/entropy", verl.entropy_loss.or(verl.old_entropy)),
         ("sampler/kl", verl.mismatch.map(|found| found.kl)),
     ]);
-    let entries: Vec<Entry> = all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
-    Ok(entries)
+    Ok(all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect())
 }
 
 /// The keys that a dual game logs and reads: the five of `analysis/…`, and what its controllers take from a batch.
@@ -69,8 +68,6 @@ pub(super) fn game(inputs: &Inputs<'_>) -> Result<Vec<Entry>> {
         return Ok(Vec::new());
     };
     let rewards = &rewards[..];
-    let mut entries: Vec<Entry> =
-        analysis(&batch, AnalysisInput { old_log_probs, advantages, rewards })?.entries().to_vec();
     let step = DualGameStep {
         old_log_probs,
         ref_log_probs: column(Column::RefLogProbs),
@@ -91,9 +88,15 @@ pub(super) fn game(inputs: &Inputs<'_>) -> Result<Vec<Entry>> {
         kl: KlControlConfig::Linear(LinearKlConfig { beta: 0.0, target: 0.0, ..Default::default() }),
         budget: EntropyBudgetConfig { source: BudgetSource::Given(0.0), ..Default::default() },
     };
-    let measured = DualGame::new(&rules).and_then(|mut game| game.step(&batch, step, None));
-    if let Ok(report) = measured {
-        entries.extend(report.entries().filter(|(key, _)| INPUTS.contains(key)));
+    match DualGame::new(&rules).and_then(|mut game| game.step(&batch, step, None)) {
+        Ok(report) => {
+            let inputs = report.entries().filter(|(key, _)| INPUTS.contains(key));
+            Ok(report.analysis.entries().into_iter().chain(inputs).collect())
+        }
+        // numbers that no controller accepts, such as rewards that are not finite
+        Err(_) => {
+            let measured = analysis(&batch, AnalysisInput { old_log_probs, advantages, rewards })?;
+            Ok(measured.entries().to_vec())
+        }
     }
-    Ok(entries)
 }
