@@ -78,14 +78,16 @@ function fail(error) {
  * @param {() => Promise<void>} [complete]
  */
 function connect(library, complete) {
-  /** @param {Found} found */
-  const follow = async (found) => {
-    if (!found) return;
-    hideNotice();
-    if ("problem" in found) return showNotice(`share.problem.${found.problem}`);
-    const refused = await shell.restore(found.snapshot, true);
-    if (refused.length > 0) showNotice("share.problem.partly", refused);
-  };
+  /** @param {Found | Promise<Found>} finding */
+  const follow = (finding) =>
+    shell.during(async () => {
+      const found = await finding;
+      if (!found) return;
+      hideNotice();
+      if ("problem" in found) return showNotice(`share.problem.${found.problem}`);
+      const refused = await shell.restore(found.snapshot, true);
+      if (refused.length > 0) showNotice("share.problem.partly", refused);
+    });
   const address = new Address(follow, (page) => shell.open(page));
   const shell = new Shell(
     library,

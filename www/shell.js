@@ -45,6 +45,8 @@ export class Shell {
     this.mounted = new Map();
     /** counts openings, so that a page that loads late does not cover the one chosen since */
     this.opening = 0;
+    /** how many pieces of work are under way */
+    this.working = 0;
     byId("undo").addEventListener("click", () => this.step("undo"));
     byId("redo").addEventListener("click", () => this.step("redo"));
     document.addEventListener("keydown", (event) => this.key(event));
@@ -98,14 +100,40 @@ export class Shell {
   }
 
   /**
+   * Says that the page is busy from now on until some work is done, whatever else is done meanwhile.
+   * @template T
+   * @param {() => Promise<T>} work
+   */
+  async during(work) {
+    const tell = (/** @type {number} */ more) => {
+      this.working += more;
+      byId("main").setAttribute("aria-busy", String(this.working > 0));
+    };
+    tell(1);
+    try {
+      return await work();
+    } finally {
+      tell(-1);
+    }
+  }
+
+  /**
    * @param {string} id
    * @param {any} [state] what the page is to show
    * @param {any} [place] where in it
    */
-  async open(id, state, place) {
+  open(id, state, place) {
+    return this.during(() => this.show(id, state, place));
+  }
+
+  /**
+   * @param {string} id
+   * @param {any} state
+   * @param {any} place
+   */
+  async show(id, state, place) {
     this.opening += 1;
     const mine = this.opening;
-    byId("main").setAttribute("aria-busy", "true");
     const mounted = await this.mount(id);
     if (mine !== this.opening) return;
     wear(mounted?.page.styles ?? []);
@@ -118,7 +146,6 @@ export class Shell {
     if (mounted) this.draw(id, true);
     this.settled();
     await this.later;
-    byId("main").setAttribute("aria-busy", "false");
     // what had the focus may have gone with the page before
     if (document.activeElement === document.body && mine > 1) byId("main").focus();
     if (place !== undefined) mounted?.view.goTo?.(place);
@@ -176,7 +203,7 @@ export class Shell {
       mounted.view.draw(this.stateOf(id), anew);
     } catch (error) {
       if (error instanceof NotLoaded) {
-        this.later = this.drawLater(id);
+        this.later = this.during(() => this.drawLater(id));
         return;
       }
       console.error(error);
@@ -196,10 +223,8 @@ export class Shell {
    * @param {string} id
    */
   async drawLater(id) {
-    byId("main").setAttribute("aria-busy", "true");
     await this.complete();
     this.draw(id, true);
-    byId("main").setAttribute("aria-busy", "false");
   }
 
   /**

@@ -27,6 +27,7 @@ import { readCell, storedAt } from "./edit/typing.js";
 import { byId, html } from "../parts/dom.js";
 import { full } from "../parts/format.js";
 import { idOf } from "../parts/grid.js";
+import { Later } from "../parts/later.js";
 import { t } from "../i18n/index.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -91,8 +92,8 @@ class ChainView {
     this.folded = new Set();
     /** @type {import("./compare/differences.js").Difference[]} */
     this.differences = [];
-    this.waiting = 0;
-    this.telling = 0;
+    this.comparing = new Later(byId("differences"));
+    this.telling = new Later(byId("comparison"));
     this.grid = new ChainGrid(byId("chain"), {
       focus: (place) => this.choose(place),
       toggle: (place) => this.toggle(place),
@@ -201,8 +202,7 @@ class ChainView {
 
   /** The published numbers beside those of the state; below the fold, so after the numbers have been drawn. */
   drawStory() {
-    clearTimeout(this.telling);
-    this.telling = window.setTimeout(() => {
+    this.telling.run(() => {
       drawStep(byId("step"), this.library, this.shown, this.result);
       drawStory(byId("comparison"), this.library, this.shown, (state) =>
         this.keep({ ...state, tour: this.present.tour }),
@@ -216,14 +216,16 @@ class ChainView {
     // the legend explains the mark of differences only while something is compared
     if ((legend.querySelector(".differs") !== null) !== (this.shown.against !== null)) drawLegend(legend, this.shown);
     if (!this.shown.against) this.differences = [];
-    clearTimeout(this.waiting);
     if (this.shown.against) {
-      this.waiting = window.setTimeout(() => {
+      this.comparing.run(() => {
         this.differences = differencesOf(this.library, this.shown);
         drawDifferences(byId("differences"), this.shown, this.differences);
         this.reading.draw(this.shown, this.result, this.place, this.differences);
       });
-    } else drawDifferences(byId("differences"), this.shown, []);
+    } else {
+      this.comparing.stop();
+      drawDifferences(byId("differences"), this.shown, []);
+    }
   }
 
   /** @param {State} state */

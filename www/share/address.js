@@ -30,7 +30,7 @@ export async function linkTo(snapshot) {
 
 export class Address {
   /**
-   * @param {(found: { snapshot: Snapshot } | { problem: Problem }) => void} follow
+   * @param {(finding: ReturnType<typeof fromAddress>) => void} follow is told of a link before it has been read
    * @param {(page: string) => void} open goes to a page and leaves the states as they are
    */
   constructor(follow, open) {
@@ -45,15 +45,15 @@ export class Address {
       this.written = location.hash;
       open(state.page);
     });
-    window.addEventListener("hashchange", async () => {
+    window.addEventListener("hashchange", () => {
       if (location.hash === this.written) return;
       // a pending write is older than the link that has just arrived
       clearTimeout(this.timer);
       this.timer = 0;
+      this.tell(false);
       const { hash } = location;
-      const found = await fromAddress();
       // while it was being read another one may have come
-      if (found && hash === location.hash) follow(found);
+      follow(fromAddress().then((found) => (hash === location.hash ? found : null)));
     });
   }
 
@@ -62,6 +62,7 @@ export class Address {
     if (snapshot.page !== this.page) this.turn(snapshot.page);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(snapshot), PAUSE);
+    this.tell(true);
   }
 
   /**
@@ -84,6 +85,12 @@ export class Address {
     withPage(address, snapshot.page);
     address.hash = fragment.length > LONGEST ? "" : fragment;
     this.replace(address);
+    this.tell(false);
+  }
+
+  /** Whether the address is older than the state. @param {boolean} behind */
+  tell(behind) {
+    document.documentElement.toggleAttribute("data-unwritten", behind);
   }
 
   /**

@@ -4,6 +4,7 @@
 import { t } from "../i18n/index.js";
 import { byId, html } from "../parts/dom.js";
 import { copyText } from "../parts/copy.js";
+import { tellBehind } from "../parts/later.js";
 import { LONGEST, linkTo } from "./address.js";
 import { read, write } from "./link.js";
 
@@ -26,6 +27,8 @@ export class SharePanel {
     this.panel = html("section", { class: "share-panel", id: "share-panel", hidden: true });
     this.said = html("p", { class: "said", role: "status" });
     this.timer = 0;
+    /** counts drawings: a link that is ready late must not pass for the newest */
+    this.turn = 0;
     byId("share").replaceChildren(this.button, this.panel);
     this.button.addEventListener("click", () => this.toggle());
     byId("share").addEventListener("keydown", (event) => {
@@ -51,17 +54,22 @@ export class SharePanel {
     this.button.textContent = t("share.title");
     this.panel.setAttribute("aria-label", t("share.title"));
     clearTimeout(this.timer);
-    if (!this.panel.hidden) this.timer = setTimeout(() => this.draw(), 100);
+    if (this.panel.hidden) return;
+    tellBehind(this.panel, true);
+    this.timer = setTimeout(() => this.draw(), 100);
   }
 
   draw() {
+    this.turn += 1;
+    const mine = this.turn;
+    tellBehind(this.panel, true);
     const pictures = html("div", { class: "part", hidden: true });
     const all = this.shell.exports();
     const before = /** @type {HTMLElement | null} */ (document.activeElement)?.dataset.export;
     const preview = this.panel.querySelector(".preview");
-    const link = this.linkPart();
+    const { part, ready } = this.linkPart();
     this.panel.replaceChildren(
-      link,
+      part,
       ...this.group(
         t("share.copyAs"),
         all.filter(({ how }) => how === "copy"),
@@ -76,7 +84,9 @@ export class SharePanel {
       before &&
       /** @type {HTMLElement | null} */ (this.panel.querySelector(`[data-export="${CSS.escape(before)}"]`))?.focus();
     refocus();
-    this.fillPictures(pictures).then(refocus);
+    Promise.all([ready, this.fillPictures(pictures).then(refocus)]).then(() => {
+      if (mine === this.turn) tellBehind(this.panel, false);
+    });
   }
 
   linkPart() {
@@ -99,19 +109,20 @@ export class SharePanel {
       },
       t("share.copy"),
     );
-    linkTo(this.shell.whole).then((link) => {
+    const ready = linkTo(this.shell.whole).then((link) => {
       const long = link.length > LONGEST;
       field.value = long ? "" : link;
       copy.disabled = long;
       length.textContent = t(long ? "share.tooLong" : "share.length", { count: link.length });
     });
-    return html(
+    const part = html(
       "div",
       { class: "part" },
       html("label", { for: "share-link" }, t("share.link")),
       html("div", { class: "line" }, field, copy),
       length,
     );
+    return { part, ready };
   }
 
   /**

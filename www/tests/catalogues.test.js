@@ -120,3 +120,61 @@ test("faults of files read as the reader words them", async () => {
     assert.ok(shown.startsWith(words[0].toUpperCase() + words.slice(1)), `${code}: ${shown} / ${words}`);
   }
 });
+
+/** One name for one thing on all pages: the words that the field uses, in both languages. */
+const WORDS = {
+  "page.keys": [/^Arrows move, Enter edits, Esc cancels/, /^方向键移动，Enter 编辑，Esc 取消/],
+  "page.lead": [/boxed number/, /带框的数字/],
+  "parameter.lambda": ["GAE λ", "GAE λ"],
+  "learn.setting.lambda": ["GAE λ", "GAE λ"],
+  "data.setting.lambda": ["GAE λ", "GAE λ"],
+  "parameter.beta": ["KL coefficient β", "KL 系数 β"],
+  "learn.setting.beta": ["KL coefficient β", "KL 系数 β"],
+  "data.setting.beta": ["KL coefficient β", "KL 系数 β"],
+  "budget.group.kl": ["KL coefficient β", "KL 系数 β"],
+  "budget.group.price": ["Entropy multiplier λ", "熵约束的对偶变量（乘子）λ"],
+  "choice.profile": ["Framework", "框架"],
+  "profile.paper": ["Papers", "论文"],
+  "choice.spread": ["Std divisor", "标准差的除数"],
+  "choice.weight": ["Advantage used in the loss", "损失所用的优势"],
+  "choice.aggregate": ["Aggregation", "聚合方式"],
+  "choice.aggregate.token-sum": ["token sum", "token 求和"],
+  "choice.dual": ["Dual clip", "双重裁剪（dual-clip）"],
+  "clip.loss.dual": ["Dual clip", "双重裁剪（dual-clip）"],
+  "row.ratio": ["probability ratio", "重要性采样比率（ratio）"],
+  "explain.value": ["Full precision", "完整精度"],
+  "explain.titleInput": ["{value} (input)", "{value}（输入）"],
+  "trap.links": ["Discussed in", "相关讨论"],
+  "kl.why.threads": ["Discussed in", "相关讨论"],
+  "clip.profiles": ["Framework defaults", "框架默认值"],
+  "kl.profiles": ["Framework defaults", "框架默认值"],
+  "clip.family.weight": ["Weighted log π", "加权的 log π"],
+  "data.histogram.label": ["Distribution of {name}", "{name} 的分布"],
+  "data.histogram.numbers": [
+    /min \{low\}, median \{median\}, max \{high\}/,
+    /最小 \{low\}，中位数 \{median\}，最大 \{high\}/,
+  ],
+  "budget.setting.target": ["target KL", "目标 KL"],
+  "budget.setting.answerLambda": ["response to λ", "对 λ 的反应"],
+  "histories.column.collapse": ["stays below {share} %", "此后一直低于 {share} %"],
+  "tab.data": ["Your data", "我的数据"],
+  "data.lint.label": ["Issues", "问题检查"],
+  "preset.group-of-one": ["Group of one", "组内只有一个回答"],
+  "groups.preset.single": ["A group of one", "组内只有一个回答"],
+  "tour.name.slips": ["Find the document's mistakes", "找出文档中的错误"],
+  "step.prompt": ["Prompt", "prompt（提示词）"],
+  "choice.across.zero-step": ["a step of 0", "在该位置仍走一步"],
+  "explain.missing": [/could not be computed/, /无法计算/],
+  "refused.unknown": [/could not be computed/, /无法计算/],
+};
+
+test("each thing has the name that the field gives it", () => {
+  for (const [key, wanted] of Object.entries(WORDS))
+    for (const [index, { all }] of [en, zh].entries()) {
+      const word = wanted[index];
+      if (typeof word === "string") assert.equal(all[key], word, key);
+      else assert.match(all[key], word, key);
+    }
+  // a prompt is 提示词, not 提示 (a hint)
+  for (const [key, text] of Object.entries(zh.all)) assert.doesNotMatch(text, /提示(?!词)/, key);
+});

@@ -132,7 +132,7 @@ for (const lang of ["en", "zh"]) {
     await page.locator("#language").click();
     const [heading, message] =
       lang === "en"
-        ? ["错误检查", "bad.jsonl，第 1 行：字段 log_probs：应为数字，实际是 x"]
+        ? ["问题检查", "bad.jsonl，第 1 行：字段 log_probs：应为数字，实际是 x"]
         : ["Issues", "bad.jsonl, line 1: Field log_probs: expected a number, got x"];
     await page.waitForFunction((heading) => document.querySelector(".data-lint h2")?.textContent === heading, heading);
     assert.equal(await page.locator("#data-messages .bad").textContent(), message);

@@ -139,7 +139,7 @@ test("published numbers that are wrong are shown beside the exact ones", browser
     await close();
     return [found, why];
   };
-  assert.deepEqual((await verdicts("one-plus-one", "advantage"))[0], ["agrees but for the last digit"]);
+  assert.deepEqual((await verdicts("one-plus-one", "advantage"))[0], ["agrees up to the last digit"]);
   assert.deepEqual((await verdicts("one-plus-one", "reward"))[0], ["agrees"]);
   const [terminal, why] = await verdicts("terminal-credit", "advantage");
   assert.deepEqual(terminal, ["differs"]);
@@ -149,7 +149,7 @@ test("published numbers that are wrong are shown beside the exact ones", browser
   assert.deepEqual((await verdicts("whiten", "whitened"))[0], ["differs", "differs"]);
   assert.deepEqual((await verdicts("credit-assignments", "advantage"))[0], [
     "agrees",
-    "agrees but for the last digit",
+    "agrees up to the last digit",
     "differs",
   ]);
   assert.deepEqual((await verdicts("you-know-one-plus-one", "advantage"))[0], ["differs"]);

@@ -221,7 +221,7 @@ for (const lang of ["en", "zh"]) {
       assert.match(
         text,
         lang === "zh"
-          ? /最先不是有限数的是.*= NaN ——它是输入/s
+          ? /最先出现的非有限数是.*= NaN ——它是输入/s
           : /first number on the way here that is not finite.*= NaN — it is an input/s,
       );
     }
@@ -242,7 +242,10 @@ for (const lang of ["en", "zh"]) {
     await choose(page, { loss: "surrogate" });
     const later = await told("lossTerm", 1);
     assert.deepEqual(later.from, ["ratio.0.1"]);
-    assert.match(later.text, lang === "zh" ? /= ∞ ——它的来源全是有限数/ : /= ∞ — all that it comes from is finite/);
+    assert.match(
+      later.text,
+      lang === "zh" ? /= ∞ ——它的来源全是有限数/ : /= ∞ — everything it is computed from is finite/,
+    );
     assert.deepEqual(problems, []);
     await close();
   });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { browserTest, cell, edit, open, rowOf, setParameter } from "./harness.js";
+import { browserTest, cell, drawn, edit, open, rowOf, setParameter, written } from "./harness.js";
 
 const focused = (page) =>
   page.evaluate(
@@ -85,7 +85,7 @@ test("a legend for every mark; an edited example can be reset; the document is e
   const exact = () => page.locator("[data-comparison=reward] tbody tr:nth-child(2) td").first().textContent();
   assert.equal(await exact(), "−0.01");
   await edit(page, "kl", 0, "0.4");
-  await page.waitForTimeout(50);
+  await drawn(page);
   assert.equal(await exact(), "−0.04");
   assert.deepEqual(problems, []);
   await close();
@@ -100,8 +100,7 @@ test("Back and Forward move between tabs and keep what was changed", browserTest
   await page.locator("#tab-clip").click();
   await page.waitForSelector("#page-clip:not([hidden])");
   await setParameter(page, "clip-advantage", "-2");
-  // the address follows a moment later
-  await page.waitForTimeout(500);
+  await written(page);
   await page.goBack();
   await page.waitForSelector("#page-kl:not([hidden])");
   assert.equal(await current(), "tab-kl");
@@ -137,13 +136,23 @@ test("the explanation folds and docks, and remembers it; the tokens stay in sigh
   await page.locator("#explain-dock").click();
   const [grid, panel] = [await page.locator("#chain").boundingBox(), await page.locator("#reading").boundingBox()];
   assert.ok(panel.x >= grid.x + grid.width, "beside the grid");
+  // the chart takes the width of its place: its letters keep their size
+  await page.waitForFunction(() => {
+    const chart = document.querySelector("#chart svg");
+    return Math.abs(chart.getBoundingClientRect().width - chart.viewBox.baseVal.width) < 2;
+  });
   await page.locator("#explain-dock").click();
   for (const width of [1400, 360]) {
     await page.setViewportSize({ width, height: 700 });
     await page.locator(cell("lossTerm", 0)).evaluate((element) => element.scrollIntoView({ block: "center" }));
-    await page.waitForTimeout(150);
-    const top = await page.locator(cell("token", 0)).evaluate((element) => element.getBoundingClientRect().top);
-    assert.ok(top >= 0 && top < 200, `${width}: tokens at ${top}`);
+    // held in the frame after the scrolling
+    await page.waitForFunction(
+      (selector) => {
+        const { top } = document.querySelector(selector).getBoundingClientRect();
+        return top >= 0 && top < 200;
+      },
+      cell("token", 0),
+    );
   }
   assert.deepEqual(problems, []);
   await close();

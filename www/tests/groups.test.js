@@ -90,7 +90,7 @@ test("nearly tied: the ε of each framework decides", browserTest, async () => {
   // σ = 5e-5 against ε = 1e-4: two thirds are lost
   assert.match(
     await why(page).textContent(),
-    /deviation 5e−5 is hardly larger than ε = 0\.0001: ε alone takes away 66\.7 %/,
+    /Compared with the deviation 5e−5, ε = 0\.0001 is not small: ε alone removes 66\.7 %/,
   );
   await close();
 });

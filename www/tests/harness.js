@@ -33,6 +33,29 @@ const FLAGS = [
 /** Headless Chromium has WebGPU, in software, only when it is told so. */
 const WEBGPU = "--enable-unsafe-webgpu";
 
+/**
+ * What a page puts off comes this many milliseconds later still. A test that reads without waiting for what it wants
+ * passes on a fast machine and fails on a busy one; with PAGE_DELAY=300 it fails everywhere.
+ */
+const DELAY = Number(process.env.PAGE_DELAY ?? 0);
+
+/** Runs in the page, before its scripts. @param {number} by */
+function putOff(by) {
+  const [timer, frame, idle] = [setTimeout, requestAnimationFrame, requestIdleCallback].map((own) => own.bind(window));
+  const [noTimer, noFrame] = [clearTimeout, cancelAnimationFrame].map((own) => own.bind(window));
+  const frames = new Map();
+  window.setTimeout = (task, time = 0, ...given) => timer(task, time + by, ...given);
+  window.requestIdleCallback = (task, options) => timer(() => idle(task, options), by);
+  window.requestAnimationFrame = (task) => {
+    const id = timer(() => frames.set(id, frame(task)), by);
+    return id;
+  };
+  window.cancelAnimationFrame = (id) => {
+    noTimer(id);
+    noFrame(frames.get(id));
+  };
+}
+
 /** @returns {Promise<string | null>} why the browser cannot be tested here */
 async function reason() {
   if (!existsSync(join(folder, "index.html")))
@@ -131,6 +154,7 @@ export async function open({
   // a missing element fails at once, not after half a minute each
   // a busy machine may take long to compile the module
   context.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000));
+  if (DELAY > 0) await context.addInitScript(putOff, DELAY);
   const page = await context.newPage();
   const problems = [];
   // the worker would fetch the whole page again for every test; that it is blocked is not a fault of the page
@@ -171,8 +195,27 @@ export const cell = (row, index, sequence = 0) => `[data-row="${row}"][data-inde
 export const numberOf = (text) =>
   Number(text.replace(/^.*= /, "").trim().replaceAll("−", "-").replace("+", "").replace("∞", "Infinity"));
 
-/** Cells outside the view are drawn while nothing else is to be done. */
-export const drawn = (page) => page.waitForFunction(() => !document.querySelector("[data-behind]"));
+/** Everything shows the present state: what is outside the view or takes long is drawn after the rest. */
+export const drawn = (page) =>
+  page.waitForFunction(() => !document.querySelector("[data-behind], [aria-busy=true]:not([hidden] *)"));
+
+/** The address is written when a row of changes is over. */
+export const written = (page) => page.waitForFunction(() => !document.documentElement.hasAttribute("data-unwritten"));
+
+/** Follows a link in the open page. @param {string} hash */
+export async function follow(page, hash) {
+  // the page has heard of the link before this has, and says that it is busy
+  await page.evaluate(
+    (link) =>
+      new Promise((done) => {
+        if (location.hash === link) return done();
+        window.addEventListener("hashchange", () => done(), { once: true });
+        location.hash = link;
+      }),
+    hash,
+  );
+  await page.waitForSelector("main[aria-busy=false]");
+}
 
 /** The numbers of a row of one sequence, as shown. */
 export async function rowOf(page, row, sequence = 0) {

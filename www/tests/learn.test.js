@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { browserTest, numberOf, open, setParameter } from "./harness.js";
+import { browserTest, numberOf, open, setParameter, written } from "./harness.js";
 import { checkViews, exportOf } from "./lab-checks.js";
 import { choose, goTo, learn, print, settled } from "./learn-tools.js";
 
@@ -147,7 +147,7 @@ test("the answers open in the chain with the same advantages, the run among the 
   await page.locator("#learn-runs").click();
   await page.waitForSelector("#page-runs:not([hidden])");
   assert.equal(await page.locator(".runs-chip").count(), 1);
-  assert.match(await page.locator(".runs-chip").textContent(), /As it opens, seed 1/);
+  assert.match(await page.locator(".runs-chip").textContent(), /Initial settings, seed 1/);
   assert.deepEqual(problems, []);
   await close();
 });
@@ -192,8 +192,7 @@ test("what a link may carry: hostile states are mended, never thrown", browserTe
   await choose(page, "estimator", "rloo");
   await settled(page);
   const wanted = await print(page);
-  await page.waitForFunction(() => location.hash.length > 10);
-  await page.waitForTimeout(500);
+  await written(page);
   const fragment = await page.evaluate(() => location.hash);
   await close();
   const again = await open({ page: "learn", lang: "zh", fragment });
@@ -308,7 +307,7 @@ test("at its default size: 200 updates a second, and a frame of playing fits int
       });
       const start = await busy();
       await page.locator("#learn-play").click();
-      await page.waitForTimeout(1500);
+      await page.waitForTimeout(800);
       const spent = ((await busy()) - start) * 1000;
       await page.locator("#learn-play").click();
       const frames = await page.evaluate(() => {
@@ -316,7 +315,7 @@ test("at its default size: 200 updates a second, and a frame of playing fits int
         return window.frames_;
       });
       cost = spent / frames;
-      t.diagnostic(`${speed} updates/s: ${cost.toFixed(1)} ms of ${frames} frames in 1.5 s`);
+      t.diagnostic(`${speed} updates/s: ${cost.toFixed(1)} ms of ${frames} frames in 0.8 s`);
     }
     assert.ok(cost <= 1000 / 60, `${cost} ms`);
   }

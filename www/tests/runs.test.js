@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, numberOf, open, pageModule } from "./harness.js";
+import { browserTest, numberOf, open, pageModule, written } from "./harness.js";
 import { checkViews } from "./lab-checks.js";
 
 const { Collector, merged, readText } = await pageModule("runs/read.js");
@@ -216,7 +216,7 @@ test("a folder of runs: bands over seeds, a step, its tokens, the chain", browse
   const row = await page.locator('#runs-step [data-row="actor/entropy"] td').allTextContents();
   assert.deepEqual(row.map(numberOf), [1.99, 2.09, 0.99, 1.09]);
   await page.waitForSelector(".runs-prompt");
-  assert.match(await page.locator("#runs-rollouts").textContent(), /nearest step that has some is 1/);
+  assert.match(await page.locator("#runs-rollouts").textContent(), /nearest step with rollouts is 1/);
   assert.equal(await page.locator(".runs-line").count(), 2);
   assert.deepEqual(await page.locator(".runs-line").first().locator(".runs-token").allTextContents(), ["2", "。"]);
   await page.locator("#runs-chain-0").click();
@@ -310,7 +310,7 @@ for (const [lang, words] of [
   [
     "en",
     {
-      bad: /Line 2 is no JSON: nonsense/,
+      bad: /Line 2 is not JSON: nonsense/,
       step: /No line says which step/,
       kind: /Not a file of metrics/,
       empty: /empty/,
@@ -365,8 +365,7 @@ test("pasted, and a link without numbers", browserTest, async () => {
   const file = { name: "a.jsonl", mimeType: "text/plain", buffer: Buffer.from('{"step": 1, "loss": 3}\n') };
   await page.locator("#runs-input").setInputFiles([file]);
   await page.waitForFunction(() => document.querySelectorAll(".runs-chip").length === 2);
-  await page.waitForFunction(() => location.hash.length > 10);
-  await page.waitForTimeout(500);
+  await written(page);
   const fragment = await page.evaluate(() => location.hash);
   await close();
   const again = await open({ page: "runs", fragment });
@@ -446,7 +445,6 @@ test("50 runs of 10,000 steps with 40 keys stay usable", browserTest, async (t) 
   ]) {
     const start = await busy();
     await page.evaluate((given) => window.setRuns(given), changes);
-    await page.waitForTimeout(30);
     await idle(page);
     const spent = (await busy()) - start;
     const pictures = await page.locator("#runs-pictures svg.plot").count();

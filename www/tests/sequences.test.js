@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { browserTest, cell, edit, open, pageModule, rowOf } from "./harness.js";
+import { browserTest, cell, drawn, edit, open, pageModule, rowOf } from "./harness.js";
 
 const texts = (page, row, sequence = 0) =>
   page.locator(`[data-row="${row}"][data-sequence="${sequence}"]`).allTextContents();
@@ -40,11 +40,7 @@ test("roles go round: policy, tool, padding, each with its mark and its word", b
   const mask = page.locator(cell("mask", 1));
   const seen = [];
   for (let time = 0; time < 4; time += 1) {
-    await page.waitForFunction(
-      (selector) => document.querySelector(selector).getAttribute("aria-label").includes("role"),
-      cell("mask", 1),
-    );
-    await page.waitForTimeout(60);
+    await drawn(page);
     seen.push([await mask.textContent(), (await mask.getAttribute("aria-label")).replace(/^.*: /, "")]);
     await mask.focus();
     await page.keyboard.press("Space");
@@ -177,8 +173,8 @@ test("change V₃: exactly the predicted cells change", browserTest, async () =>
 test("what looks like a mistake is told", browserTest, async () => {
   const { page, problems, close } = await open({ preset: "masked-reward" });
   assert.deepEqual(await page.locator(".hint").allTextContents(), [
-    "A score stands on a dropped token (sequence 1, token 2): no recursion reads it.",
-    "All scores of group 1 are equal: nobody in it has an advantage.",
+    "There is a score on a dropped token (sequence 1, token 2): no recursion reads it.",
+    "All scores of group 1 are equal: no answer in it has an advantage.",
   ]);
   await page.locator("#choice-profile").selectOption("verl-0.9.1");
   assert.equal(await page.locator(".hint").count(), 1);

@@ -3,15 +3,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { browserTest, edit, open, pageModule, rowOf, setParameter } from "./harness.js";
+import { browserTest, drawn, edit, follow, open, pageModule, rowOf, setParameter, written } from "./harness.js";
 
 const { decode, encode, read, write } = await pageModule("share/link.js");
-
-/** The address once it has followed the last change. */
-async function settledAddress(page, before) {
-  await page.waitForFunction((old) => location.href !== old, before);
-  return page.url();
-}
 
 test("numbers that JSON lacks, strings that look like them, and every other letter survive", async () => {
   const states = {
@@ -36,16 +30,11 @@ test("a link may come with what chat programs add to it", async () => {
 
 test("the address follows an edit, and opens it again", browserTest, async () => {
   const { page, problems, close } = await open();
-  const before = page.url();
   await edit(page, "score", 5, "NaN");
   await edit(page, "kl", 0, "-0");
   await setParameter(page, "gamma", "0.9");
-  await settledAddress(page, before);
-  let link = "";
-  for (const since = Date.now(); Date.now() - since < 30_000; await page.waitForTimeout(50)) {
-    link = page.url();
-    if ((await decode(new URL(link).hash)).snapshot?.states.chain.parameters.gamma === 0.9) break;
-  }
+  await written(page);
+  const link = page.url();
   assert.match(link, /#1\.[\w-]+$/);
   assert.ok(link.length < 2000, `${link.length} letters`);
   const shown = [await rowOf(page, "advantage"), await rowOf(page, "kl"), await rowOf(page, "whitened")];
@@ -69,7 +58,10 @@ test("every example and tour has a link that brings it back, and a name of its o
   const first = await open();
   const second = await open({ lang: "en" });
   const address = new URL(second.page.url());
-  const grid = (page) => page.locator("[role=gridcell]").allTextContents();
+  const grid = async (page) => {
+    await drawn(page);
+    return page.locator("[role=gridcell]").allTextContents();
+  };
   const ids = await first.page.locator("#choice-preset option").evaluateAll((all) => all.map((option) => option.value));
   assert.ok(ids.length >= 12, String(ids));
   for (const id of ids) {
@@ -83,12 +75,16 @@ test("every example and tour has a link that brings it back, and a name of its o
     const tour = /^tour:(.*)/.exec(id)?.[1];
     assert.equal(tour ? snapshot.states.chain.tour.id : snapshot.states.chain.preset, tour ?? id);
     const shown = await grid(first.page);
-    for (const search of [
-      `?lang=en&from=${encodeURIComponent(id)}${new URL(link).hash}`,
-      tour ? `?lang=en&tour=${tour}` : `?lang=en&preset=${id}`,
+    const search = tour ? `?lang=en&tour=${tour}` : `?lang=en&preset=${id}`;
+    for (const arrive of [
+      // the link in the page that shows another example: the next one begins from this
+      () => follow(second.page, new URL(link).hash),
+      async () => {
+        await second.page.goto(address.origin + address.pathname + search);
+        await second.page.waitForSelector("main[aria-busy=false]");
+      },
     ]) {
-      await second.page.goto(address.origin + address.pathname + search);
-      await second.page.waitForSelector("main[aria-busy=false]");
+      await arrive();
       assert.deepEqual(await grid(second.page), shown, search);
       assert.ok(await second.page.locator("#notice").isHidden(), search);
     }
@@ -119,14 +115,7 @@ test("a link pasted into the open page is a step that can be undone", browserTes
   await setParameter(page, "gamma", "0.5");
   const mine = await rowOf(page, "advantage");
   const [{ fragment, rows }] = JSON.parse(await readFile(new URL("links-v1.json", import.meta.url), "utf8"));
-  await page.evaluate((hash) => {
-    location.hash = hash;
-  }, fragment);
-  for (
-    const since = Date.now();
-    Date.now() - since < 30_000 && JSON.stringify(await rowOf(page, "advantage")) === JSON.stringify(mine);
-  )
-    await page.waitForTimeout(50);
+  await follow(page, fragment);
   assert.deepEqual(await rowOf(page, "advantage"), rows.advantage[0]);
   await page.locator("#undo").click();
   assert.deepEqual(await rowOf(page, "advantage"), mine);
@@ -169,10 +158,9 @@ test("a broken link put into a page at work loses nothing", browserTest, async (
 
 test("language and theme change nothing of the state, and the address keeps up", browserTest, async () => {
   const { page, problems, close } = await open({ lang: "en" });
-  const before = page.url();
   await setParameter(page, "gamma", "0.5");
   const mine = await rowOf(page, "advantage");
-  await settledAddress(page, before);
+  await written(page);
   await page.locator("#language").click();
   await page.waitForFunction(() => document.documentElement.lang === "zh-CN");
   await page.locator("#theme").click();

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, open, repository, rowOf, setParameter } from "./harness.js";
+import { browserTest, drawn, open, repository, rowOf, setParameter } from "./harness.js";
 
 const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
@@ -189,11 +189,12 @@ test("a page looks the same whatever was opened before it", browserTest, async (
     await page.waitForSelector(`#tab-${id}[aria-current]`);
     await ready(page);
   };
-  const boxes = (where) =>
-    where.evaluate(async () => {
-      // pictures come a moment after the numbers
+  const boxes = async (where) => {
+    await drawn(where);
+    return where.evaluate(async () => {
+      // a picture takes its width in the frame after it was drawn
       await new Promise((done) => {
-        setTimeout(done, 300);
+        requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));
       });
       const all = [...document.querySelectorAll("main .page:not([hidden]) *")].filter(
         (one) => one instanceof HTMLElement,
@@ -214,6 +215,7 @@ test("a page looks the same whatever was opened before it", browserTest, async (
         ].join(" ");
       });
     });
+  };
   for (const id of ids) await turn(id);
   for (const id of ids) {
     await turn(id);

@@ -7,6 +7,7 @@ import { rowByKey } from "../rows.js";
 import { drawChart } from "../../parts/bars.js";
 import { html } from "../../parts/dom.js";
 import { full, short } from "../../parts/format.js";
+import { Later } from "../../parts/later.js";
 import { t } from "../../i18n/index.js";
 
 /** @typedef {import("../state.js").State} State */
@@ -23,7 +24,21 @@ export class Reading {
    */
   constructor(explain, chart, library, follow) {
     this.chart = chart;
-    this.waiting = 0;
+    this.later = new Later(chart);
+    /** what the chart shows, to be drawn again in another width */
+    this.drawn = () => {};
+    let before = 0;
+    new ResizeObserver(
+      ([
+        {
+          contentRect: { width },
+        },
+      ]) => {
+        if (width === 0 || width === before) return;
+        before = width;
+        this.later.run(() => this.drawn());
+      },
+    ).observe(chart);
     this.library = library;
     this.explanation = new Explanation(explain, library, follow);
   }
@@ -42,14 +57,16 @@ export class Reading {
     const row = rowByKey.get(key);
     const plain = !row || key === "mask";
     this.chart.hidden = plain;
-    if (plain) return;
+    if (plain) {
+      this.later.stop();
+      return;
+    }
     const { tokens, roles } = state.sequences[s];
     const whole = row.align === "sequence";
     const pick = (/** @type {Result | null} */ from) =>
       whole ? from?.rows[key]?.map((values) => values[0]) : from?.rows[key]?.[s];
     // the chart may be drawn a moment after the numbers
-    clearTimeout(this.waiting);
-    this.waiting = window.setTimeout(() =>
+    this.drawn = () =>
       drawChart(this.chart, {
         title: t(whole ? "chart.labelSequences" : "chart.label", { row: t(`row.${key}`) }),
         name: t(`row.${key}`),
@@ -60,8 +77,8 @@ export class Reading {
         mask: whole ? state.sequences.map(() => true) : roles.map((role) => role === "policy"),
         ghost: row.kind(state) === "result" ? pick(other) : undefined,
         ghostName: state.against ? t(`profile.${state.against}`) : "",
-      }),
-    );
+      });
+    this.later.run(() => this.drawn());
   }
 }
 

@@ -1,8 +1,8 @@
 export default {
   "aggregate.lead":
-    "Every token has a loss; one number is trained on. How the losses are added up decides how much each token counts: compare the bars of a long answer with those of a short one, then cut the step into micro-batches and see which loss survives.",
+    "Every token has a loss, but training uses one number. How the losses are added up decides how much each token counts: compare the bars of a long answer with those of a short one, then split the step into micro-batches and see which loss stays the same.",
   "aggregate.keys":
-    "Framed numbers can be edited: arrow keys move, Enter edits, Space keeps or drops a token. Choose a mode by its name.",
+    "Boxed numbers can be edited: arrow keys move, Enter edits, Space keeps or drops a token. Choose a mode by its name.",
   "aggregate.preset.verl-593": "Five tokens of 2, one of 10 (verl#593)",
   "aggregate.preset.long-wrong": "One long wrong answer, three short right ones",
   "aggregate.preset.unequal-micro": "Micro-batches of unequal length",
@@ -37,11 +37,11 @@ export default {
   "aggregate.mode.token-sum": "token-sum",
   "aggregate.mode.prompt-mean": "prompt-mean",
   "aggregate.meaning.token-mean":
-    "Every kept token weighs the same, so an answer weighs by its length. DAPO chose it so that long answers are not muted; a long wrong answer is then heard in full.",
+    "Every kept token has the same weight, so an answer counts by its length. DAPO chose it so that long answers are not played down; a long wrong answer then counts in full.",
   "aggregate.meaning.seq-mean-token-mean":
-    "Every answer weighs the same, so a token of a long answer weighs less than one of a short answer. A long wrong answer is punished less per token: the length bias that Dr. GRPO describes.",
+    "Every answer has the same weight, so a token of a long answer counts less than one of a short answer. A long wrong answer is punished less per token: the length bias that Dr. GRPO describes.",
   "aggregate.meaning.seq-mean-token-sum":
-    "Sums of the answers, averaged over the answers: every token weighs the same, and the loss grows with the length of the answers.",
+    "Sums within the answers, averaged over the answers: every token has the same weight, and the loss grows with the length of the answers.",
   "aggregate.meaning.seq-mean-token-sum-norm":
     "As the sum, divided by a constant length F instead of the answer's own: no length bias, and a loss whose size does not depend on the batch. F must stay the same over the whole training.",
   "aggregate.meaning.sum-norm-without-mean":
@@ -49,10 +49,10 @@ export default {
   "aggregate.meaning.token-sum":
     "No division at all: twice the batch is twice the step. The optimiser or the advantages must take care of the scale.",
   "aggregate.meaning.prompt-mean":
-    "A mean over the tokens of each prompt's answers, then over prompts: every prompt weighs the same, however long its answers are. This is the group-wise reading of the DAPO formula.",
+    "A mean over the tokens of each prompt's answers, then over prompts: every prompt has the same weight, however long its answers are. This is the group-wise reading of the DAPO formula.",
   "aggregate.strip": "Weight of each token under {mode}: {weights}",
   "aggregate.bias.nothing": "No token is kept.",
-  "aggregate.bias.same": "All answers are equally long: no bias to be seen.",
+  "aggregate.bias.same": "All answers are equally long, so there is no bias.",
   "aggregate.bias.none": "A token of the answer with {long} tokens weighs the same as one of the answer with {short}.",
   "aggregate.bias.some":
     "A token of the answer with {long} tokens weighs {ratio} times one of the answer with {short}.",
@@ -73,9 +73,9 @@ export default {
   "aggregate.thread.593": "the batch of the first example: which mode is GRPO, which DAPO?",
   "aggregate.thread.3741":
     "Dr. GRPO without the mean over answers: loss and gradient too large by the size of the batch.",
-  "aggregate.split": "Cut the step into micro-batches",
+  "aggregate.split": "Split the step into micro-batches",
   "aggregate.split.note":
-    "Memory seldom holds a whole step. Each part then knows only its own tokens. A mean of local means gives every part the same say, however few tokens it has; divided by the counts of the whole step, the parts add up to the loss of the whole, for any split.",
+    "A whole step often does not fit into memory. Each part then knows only its own tokens. A mean of local means gives every part the same weight, however few tokens it has; divided by the counts of the whole step, the parts add up to the loss of the whole, for any split.",
   "aggregate.split.table": "The parts of the step",
   "aggregate.micro": "micro-batches of each rank",
   "aggregate.ranks": "data-parallel ranks",
@@ -103,7 +103,7 @@ export default {
   "aggregate.plot.whole": "whole batch",
   "aggregate.thread.583": "micro-batches normalised by their own tokens instead of those of the batch.",
   "aggregate.thread.10117":
-    "already divided by the tokens of the step, then by the accumulation steps once more: gradients too small by that factor.",
+    "already divided by the tokens of the step, then once more by the accumulation steps: gradients too small by that factor.",
   "aggregate.thread.6024":
     "tokens counted over another window than the one accumulated: 0.5 to 4 times the intended loss.",
   "aggregate.thread.3741.split": "the loss grows with the size of the micro-batch.",

@@ -3,14 +3,14 @@ export default {
     "Two multipliers steer the training: λ rises while the policy spends more weighted entropy than its budget B allows, β rises while its KL to the reference is above the target D. Step through a run and see every number that moves them.",
   "budget.keyboard":
     "Tab to a button and press Enter; on the slider, arrow keys go step by step, Home and End to the ends. Every number below can be changed.",
-  "budget.toy.title": "The world is a toy, the controllers are real.",
+  "budget.toy.title": "The environment is simulated, the controllers are real.",
   "budget.toy":
-    "Measurements come from a script with a seed, not from a model; the policy responds to λ and β in the simplest way: {wh}, {kl}. Everything that follows from them – B, usage, λ, β, the guard – is computed by the library.",
+    "Measurements come from a script with a seed, not from a model; the policy responds to λ and β in the simplest way: {wh}, {kl}. Everything computed from them – B, usage, λ, β, the guard – comes from the library.",
   "budget.toy.script": "script",
-  "budget.settings": "Settings of the world and the controllers",
+  "budget.settings": "Settings of the simulation and the controllers",
   "budget.on": "on",
   "budget.off": "off",
-  "budget.group.world": "Toy world",
+  "budget.group.world": "Simulation",
   "budget.group.world.note": "What is measured, and how the policy responds.",
   "budget.group.budget": "Budget B",
   "budget.group.budget.note": "Where B0 comes from, and how B shrinks from it.",
@@ -69,7 +69,7 @@ export default {
   "budget.story.falling":
     "Entropy falls by itself: λ climbs while usage is above 1, and goes back to 0 once it is below.",
   "budget.story.collapse":
-    "After two fifths of the run entropy vanishes. Below 0.0001 per token the guard takes λ away at once; without the guard λ would go on pressing. Near the end entropy comes back.",
+    "After two fifths of the run the entropy vanishes. Below 0.0001 per token the guard removes λ at once; without the guard λ would keep pushing. Near the end the entropy comes back.",
   "budget.story.noisy":
     "Every measurement jumps: B follows the spread of the rewards, yet λ and β stay smooth, because they add up small steps.",
   "budget.story.drift":
@@ -159,16 +159,16 @@ export default {
   "budget.update.fixed": "A fixed coefficient does not move.",
   "budget.update.warming": "Warm-up, step {step} of {steps}: there is no budget yet, λ does not move.",
   "budget.update.warm": "The warm-up of {steps} steps is over: B0 is known from the next step on.",
-  "budget.event.plateau": "Plateau: the reward’s running mean has not risen for so long that the budget shrinks.",
+  "budget.event.plateau": "Plateau: the running mean of the reward has stopped rising, so the budget shrinks.",
   "budget.event.collapse":
-    "Entropy collapse: wH per token is {used}, below 0.0001. The guard takes λ to a tenth and lets B be {budget} until the next step. (The rule as it is written takes a number per token for a budget over all tokens.)",
+    "Entropy collapse: wH per token is {used}, below 0.0001. The guard sets λ to a tenth and B to {budget} until the next step. (The rule is implemented as published: it uses a number per token as a budget over all tokens.)",
   "budget.unknown": "not yet",
   "budget.keys.caption": "What a trainer logs in this step",
   "budget.keys.key": "key",
   "budget.keys.value": "value",
   "budget.keys.meaning": "meaning",
   "budget.keys.note":
-    "Left out: quantiles (H_p50, cov_p90 …) and clip fractions. They need the tokens of a batch, which this world does not have.",
+    "Not listed: quantiles (H_p50, cov_p90 …) and clip fractions. They need the tokens of a batch, which this simulation does not have.",
   "budget.key.entropy":
     "Mean of −p·log p of the chosen tokens: a proxy, not the entropy of the distribution. From the script.",
   "budget.key.covariance":
@@ -185,12 +185,12 @@ export default {
   "budget.key.budgetTokenAgain": "The same as B_token, under its older name.",
   "budget.key.whPerTokenAgain": "The same as analysis/wH_per_token where w is the plain weight.",
   "budget.key.entropyAgain": "The same as analysis/entropy_per_token_mean.",
-  "budget.key.rewardStd": "Standard deviation of the kept rewards. It makes σ̂.",
+  "budget.key.rewardStd": "Standard deviation of the kept rewards. σ̂ is computed from it.",
   "budget.key.tokenCount": "N, kept tokens.",
   "budget.tokens.title": "What λ and β do to a token",
   "budget.tokens.caption": "With the values after this step: λ = {lambda}, β = {beta}",
   "budget.tokens.note":
-    "γ multiplies negative advantages; λ takes from surprising tokens (w·(−log p − 1)); β pulls back towards the reference. The last column is what the policy is really pushed by.",
+    "γ multiplies negative advantages; λ subtracts from surprising tokens (w·(−log p − 1)); β pulls back towards the reference. The last column is the advantage the policy is trained with.",
   "budget.tokens.p": "p",
   "budget.tokens.reference": "p of the reference",
   "budget.tokens.advantage": "advantage A",

@@ -1,6 +1,6 @@
 export default {
   "page.lead":
-    "Reinforcement learning of language models, number by number: what PPO, GRPO and their relatives make of one answer. It has six tokens and one score at the end; which token earned how much of it? Any boxed number can be edited, and everything that follows from it changes at once.",
+    "Reinforcement learning for language models, number by number: how PPO, GRPO and related methods turn one scored answer into a gradient for every token. The answer here has six tokens and one score at the end; how much of it did each token earn? Any boxed number can be edited, and everything computed from it changes at once.",
   "page.keys":
     "Arrows move, Enter edits, Esc cancels, Space changes a token's role, Insert adds a token, Delete on a token removes it.",
   "preset.label": "Example",
@@ -22,9 +22,9 @@ export default {
     "One score, shared out evenly, over the last k tokens, by attention weights, by what really followed (Monte-Carlo), or by GAE: choose under “Advantage”.",
   "preset.note.exact-indices": "Another KL. The document lists five tokens for six positions; all six are shown.",
   "preset.note.whiten":
-    "Five advantages as inputs; whitening takes their spread away. Returns are built before whitening.",
+    "Five advantages as inputs; whitening removes their scale. Returns are computed before whitening.",
   "preset.note.you-know-one-plus-one":
-    "KL comes from two log-probabilities here. The document names five answer tokens and an end mark but not where it cuts; this cut is ours.",
+    "Here the KL is computed from two log-probabilities. The document mentions five answer tokens and an end mark but not where the text is split; the split shown here is ours.",
   "preset.note.you-know-surrogate": "The document's own advantages as inputs, and ratio 1: what TRPO maximises.",
   "profile.paper": "Papers",
   "profile.verl-0.9.1": "verl 0.9.1",
@@ -99,7 +99,7 @@ export default {
   "role.policy": "policy",
   "role.tool": "tool",
   "role.padding": "padding",
-  "role.about.policy": "The policy chose this token: it is kept, and learnt from.",
+  "role.about.policy": "The policy chose this token: it is kept and trained on.",
   "role.about.tool": "A tool or the environment wrote this token: it is dropped, but what comes after it goes on.",
   "role.about.padding":
     "Padding only fills the row: it is dropped. It belongs after the last token; in between it acts like a tool's.",
@@ -160,40 +160,42 @@ export default {
   "meaning.token":
     "What was written here. Numbers on the token belong to it; numbers between two tokens belong to the state in between.",
   "meaning.mask":
-    "Who wrote this token. Only the policy's own tokens teach anything; those of a tool and padding are dropped.",
-  "meaning.score": "What the task gives for this token. Usually 0 everywhere but at the end.",
-  "meaning.sequenceScore": "What the whole answer got: its token rewards added up.",
+    "Who wrote this token. Only the policy's own tokens are trained on; those of a tool and padding are dropped.",
+  "meaning.score": "What the task gives for this token. Usually 0 everywhere except at the end.",
+  "meaning.sequenceScore": "The score of the whole answer: the sum of its token rewards.",
   "meaning.oldLogProb": "Log-probability of the token under the policy that sampled it.",
   "meaning.refLogProb": "Log-probability of the same token under the reference policy.",
   "meaning.kl": "How far the policy has moved from the reference policy at this token. One sample may be negative.",
   "meaning.reward":
-    "The score, less a price for leaving the reference policy: the reward for going from this state to the next.",
+    "The score minus a penalty for moving away from the reference policy: the reward for going from this state to the next.",
   "meaning.attention": "How much this token is said to have mattered. Only the proportions count.",
   "meaning.value": "What the critic expects from here to the end, before this token is chosen.",
   "meaning.valueEnd":
     "The value after the last token: 0 for a finished answer, the critic's value for one that was cut off.",
-  "meaning.delta": "The surprise of one step: the reward and the new expectation against the old expectation.",
+  "meaning.delta": "The TD error of one step: the reward plus the new expectation, minus the old one.",
   "meaning.advantage.gae":
-    "How much better the token was than the critic foresaw. Above 0: make it more likely. Credit flows back from the end, a part γλ per step.",
+    "How much better the token was than the critic expected. Above 0: make it more likely. Credit flows back from the end; each step passes on the fraction γλ.",
   "meaning.advantage.monte-carlo":
-    "What really followed, less what the critic expected. Unbiased, but one lucky end moves every token.",
-  "meaning.advantage.given": "An input: no formula stands behind it here.",
-  "meaning.advantage.uniform": "Every kept token gets the same part of the score, whatever it did.",
+    "What really followed minus what the critic expected. Unbiased, but one lucky ending moves every token.",
+  "meaning.advantage.given": "An input: it is not computed here.",
+  "meaning.advantage.uniform": "Every kept token gets the same share of the score, whatever it did.",
   "meaning.advantage.last-k": "Only the last k kept tokens share the score.",
   "meaning.advantage.attention": "Each token gets the share of the score that its weight has among all weights.",
   "meaning.advantage.reinforce-plus-plus":
     "What really followed, without a critic; whitening over the batch takes the place of a baseline.",
   "meaning.advantage.grpo":
-    "The answer against the other answers to the same prompt, in units of their spread. Every token of an answer gets the same.",
+    "The answer against the other answers to the same prompt, in units of their standard deviation. Every token of an answer gets the same number.",
   "meaning.advantage.dr-grpo":
-    "The answer against the mean of its group, not divided by the spread: an easy or hopeless prompt is not blown up.",
-  "meaning.advantage.rloo": "The answer against the mean of the others: its own score does not lower its own bar.",
+    "The answer against the mean of its group, not divided by the deviation: prompts that are very easy or very hard are not scaled up.",
+  "meaning.advantage.rloo":
+    "The answer against the mean of the other answers: its own score does not raise its own baseline.",
   "meaning.advantage.reinforce-baseline":
     "The answer against the mean of its group; whitening over the whole batch comes after.",
-  "meaning.advantage.opo": "The answer against the group's mean score per token: long answers weigh more in the bar.",
+  "meaning.advantage.opo":
+    "The answer against the group's mean score per token: long answers count more in the baseline.",
   "meaning.advantage.max-rl":
     "The answer against the mean of its group, in units of that mean: rare successes count most.",
-  "meaning.advantage.best-of-group": "Only the best answer learns, by its lead over the second.",
+  "meaning.advantage.best-of-group": "Only the best answer gets an advantage: its lead over the second best.",
   "meaning.return":
     "The critic's target: the advantage before whitening, plus the value. It belongs to the state, as the value does.",
   "meaning.discountedReturn": "The rewards from this state on, discounted. It equals the return only where λ = 1.",
@@ -204,32 +206,32 @@ export default {
   "meaning.ratio": "How much more likely the token has become. 1 at the first step.",
   "meaning.sequenceRatio": "One ratio for the whole sequence: the geometric mean of its tokens' ratios.",
   "meaning.loss.ppo":
-    "What this token adds to the loss, before the mean. The clip takes away the gain from moving too far.",
+    "What this token adds to the loss, before averaging. The clip removes the gain from moving too far.",
   "meaning.loss.gspo":
-    "As in PPO, but with one ratio for the whole sequence: its tokens are held back together or not at all.",
+    "As in PPO, but with one ratio for the whole sequence: its tokens are clipped together or not at all.",
   "meaning.loss.cispo":
-    "The bounded ratio only weighs the token: even beyond the bound its log-probability still gets a gradient.",
-  "meaning.loss.surrogate": "The objective TRPO maximises, as a loss: nothing holds it back.",
+    "The clipped ratio is only a weight: even beyond the bound the log-probability still gets a gradient.",
+  "meaning.loss.surrogate": "The objective TRPO maximises, written as a loss: nothing limits it.",
   "meaning.loss.reinforce": "The plain policy gradient: no ratio, no clip.",
-  "meaning.aggregate.token-mean": "Every kept token of the batch weighs the same; long answers have more say.",
+  "meaning.aggregate.token-mean": "Every kept token of the batch has the same weight, so long answers count more.",
   "meaning.aggregate.token-sum": "Nothing is divided: the loss grows with the batch.",
   "meaning.aggregate.seq-mean-token-sum":
-    "Every token weighs one part of the number of sequences; long answers have more say.",
+    "Every token has the weight 1 / number of sequences, so long answers count more.",
   "meaning.aggregate.seq-mean-token-mean":
-    "Every sequence weighs the same, so a token of a long answer weighs less (GRPO's length bias).",
+    "Every sequence has the same weight, so a token of a long answer counts less (GRPO's length bias).",
   "meaning.aggregate.seq-mean-token-sum-norm":
     "Divided by the number of sequences and a constant length: a token's weight does not depend on how long its answer is (Dr. GRPO).",
   "meaning.aggregate.token-sum-norm":
-    "Divided by the constant length alone: the number of sequences was forgotten, so the step grows with the batch.",
-  "meaning.aggregate.prompt-mean": "Every prompt weighs the same, whatever the length of its answers.",
-  "meaning.klTerm": "The price of this token's distance to the reference, as a part of the loss.",
+    "Divided by the constant length only, not by the number of sequences, so the step grows with the batch.",
+  "meaning.aggregate.prompt-mean": "Every prompt has the same weight, whatever the length of its answers.",
+  "meaning.klTerm": "The penalty for this token's distance to the reference, as a part of the loss.",
   "meaning.klGradient": "Where the KL part of the loss pushes the log-probability.",
-  "meaning.gradient": "Which way the log-probability is pushed: descent moves against this sign.",
+  "meaning.gradient": "Which way the log-probability is pushed: gradient descent moves against this sign.",
   "meaning.probability": "The probability the old policy gave the token.",
   "meaning.entropy": "Self-information proxy −p·log p of the chosen token. Not the entropy of the whole distribution.",
   "meaning.entropyWeight":
     "How much the token counts in the entropy budget: undecided tokens with large advantages count most.",
-  "meaning.weightedEntropy": "The proxy weighted by w = p(1 − p)|A|: what this token takes from the entropy budget.",
+  "meaning.weightedEntropy": "The proxy weighted by w = p(1 − p)|A|: what this token uses of the entropy budget.",
   "explain.title": "Why {value}?",
   "explain.titleInput": "{value} (input)",
   "explain.value": "Full precision",
@@ -238,8 +240,8 @@ export default {
   "explain.from": "from",
   "explain.notFinite.first": "The first number on the way here that is not finite:",
   "explain.notFinite.given": "— it is an input, not computed.",
-  "explain.notFinite.made": "— all that it comes from is finite: there the formula overflows or has no value.",
-  "explain.notFinite.here": "All that it comes from is finite: here the formula overflows or has no value.",
+  "explain.notFinite.made": "— everything it is computed from is finite: there the formula overflows or is undefined.",
+  "explain.notFinite.here": "Everything it is computed from is finite: here the formula overflows or is undefined.",
   "explain.given": "An input: Enter edits it.",
   "explain.givenMask": "An input: Enter or Space changes it.",
   "explain.givenText": "Enter edits the text.",
@@ -250,28 +252,30 @@ export default {
   "explain.alignSequence": "Belongs to sequence {number} as a whole.",
   "explain.scoreKept": "Only kept tokens are added up.",
   "explain.scoreAll": "All slots are added up, dropped ones too: a reward on a dropped token still counts here.",
-  "explain.groupRule": "Sequences without a kept token still bring their score.",
+  "explain.groupRule": "The scores of sequences without a kept token still count.",
   "explain.groupScores": "Scores in group {group}: {scores}.",
   "explain.tied": "All scores of the group are equal: none is better than the others, so each gets 0.",
-  "explain.alone.zero": "It is alone in its group: there is nothing to compare with, so it gets 0.",
-  "explain.alone.raw": "It is alone in its group: this framework takes mean 0 and deviation 1, so it keeps its score.",
+  "explain.alone.zero": "It is the only answer in its group: there is nothing to compare it with, so it gets 0.",
+  "explain.alone.raw":
+    "It is the only answer in its group: this framework takes mean 0 and deviation 1, so it keeps its score.",
   "explain.alone.undefined":
-    "It is alone in its group: the deviation of one number is undefined, so this framework gets NaN.",
+    "It is the only answer in its group: the deviation of one number is undefined, so this framework gets NaN.",
   "explain.maskKept": "Dropped tokens are never read.",
   "explain.maskStep": "Dropped tokens are stepped over: “next” is the next kept token.",
   "explain.maskZero": "A dropped token is a step of reward 0 and value 0: what comes after it is discounted once more.",
   "explain.maskBroadcast": "Every kept token of the sequence gets this number; dropped ones get 0.",
   "explain.maskMean": "Mean and deviation are over the kept tokens only.",
   "explain.maskCount": "Only kept tokens are counted.",
-  "explain.dropped": "This token is dropped: its slot is never read, the result there is 0 and never matters.",
-  "explain.droppedInput": "This token is dropped: whatever stands here is never read. Even NaN changes nothing.",
-  "explain.carries": "This token is dropped and shows 0, but the recursion steps on it and carries {value} past it.",
+  "explain.dropped": "This token is dropped: its slot is never read, its result is 0 and is not used.",
+  "explain.droppedInput": "This token is dropped: this number is never read. Even NaN changes nothing.",
+  "explain.carries":
+    "This token is dropped and shows 0, but the recursion takes a step here and carries {value} past it.",
   "explain.clipped": "Clipped: the token is already beyond the bound, the gradient is 0.",
   "explain.klGiven": "The KL is an input, so it has no gradient of its own.",
   "explain.open": "Fold or unfold the explanation",
   "explain.dock": "Beside the grid",
   "explain.below": "Below the grid",
-  "explain.missing": "There is no number here: the library refused a step before it.",
+  "explain.missing": "No number here: an earlier step could not be computed.",
   "chart.label": "{row} over the tokens",
   "chart.labelSequences": "{row} over the sequences",
   "chart.aria": "Chart of {row}: {values}",
@@ -314,8 +318,8 @@ export default {
   "refused.step.loss": "Loss",
   "refused.step.analysis": "Metrics",
   "hint.droppedScore":
-    "A score stands on a dropped token (sequence {sequence}, token {number}): no recursion reads it.",
-  "hint.tied": "All scores of group {group} are equal: nobody in it has an advantage.",
+    "There is a score on a dropped token (sequence {sequence}, token {number}): no recursion reads it.",
+  "hint.tied": "All scores of group {group} are equal: no answer in it has an advantage.",
   "hint.freeKl": "β is 0: the KL has no effect.",
   "hint.normalisedTwice":
     "{estimator} has normalised within the group already, and the loss whitens the result again: set “Advantage used in the loss” to “not whitened” unless that is meant.",
@@ -332,18 +336,18 @@ export default {
   "convention.divisor": "what a mean over tokens divides by",
   "convention.across": "a dropped token between two kept ones",
   "convention.whiten.spread": "the variance in whitening",
-  "convention.whiten.place": "where whitening puts its ε",
+  "convention.whiten.place": "where the ε of whitening stands",
   "convention.group.epsilon": "the ε beside the group's deviation",
-  "convention.singleton": "the only answer of a prompt",
-  "convention.baseline.singleton": "the only answer of a prompt, without a deviation",
-  "convention.score_slots": "the slots a sequence's score adds up",
+  "convention.singleton": "a prompt with only one answer",
+  "convention.baseline.singleton": "a prompt with only one answer (no deviation)",
+  "convention.score_slots": "the slots added up for a sequence's score",
   "convention.kl.bounds": "bounds on the KL estimate",
   "convention.reward.clip": "the bound on scores",
   "convention.aggregate.empty_rows": "sequences without a kept token in a mean",
   "convention.aggregate.divisor": "what a sequence's mean divides by",
   "convention.log_ratio_bound": "the bound on log-ratios",
   "convention.dual_clip.bound": "the dual clip",
-  "convention.dual_clip.signs": "whose ratios the dual clip holds",
+  "convention.dual_clip.signs": "which advantages the dual clip applies to",
   "convention.gspo.form": "through which tokens the sequence ratio's gradient flows",
   "convention.gspo.log_ratio_cap": "the cap on the log of the sequence ratio",
   "convention.cispo.bounds": "CISPO's bounds",
@@ -365,20 +369,20 @@ export default {
   "convention.is.Every": "for every estimate",
   "convention.is.Excluded": "left out",
   "convention.is.Counted": "counted",
-  "convention.is.NegativeOnly": "of negative advantages",
-  "convention.is.Both": "of both signs",
+  "convention.is.NegativeOnly": "negative ones",
+  "convention.is.Both": "both signs",
   "convention.is.Sequence": "all of the sequence",
   "convention.is.Token": "the token itself",
   "convention.is.None": "none",
   "convention.is.Absolute": "at most {high}",
   "convention.is.Relative": "1 − ε⁻ … 1 + ε⁺",
-  "compare.title": "The document's numbers beside the exact ones",
+  "compare.title": "The document's numbers and the exact ones",
   "compare.about":
     "“The document” is the set of hand-worked notes, in Chinese, that these examples are taken from. “Exact” is what its formulas give, computed here; it follows every edit above.",
   "step.title": "One training step, module by module",
   "step.about":
-    "What each module puts out for this prompt, with the numbers of the grid: an edit above changes them here.",
-  "step.flow": "The flow of the data through one training step",
+    "What each module outputs for this prompt, with the numbers of the grid: an edit above changes them here.",
+  "step.flow": "Data flow of one training step",
   "step.table": "Fields, shapes and values; a batch of one response",
   "step.states": "The states, written out",
   "step.prompt": "Prompt",
@@ -399,7 +403,7 @@ export default {
   "step.field.responses": "the tokens of the answer",
   "step.field.old_log_probs": "log-probability of each token when it was sampled",
   "step.field.values": "what the critic expects before each token, V(s)",
-  "step.field.ref_log_prob": "log-probability of the same tokens under the reference; for the KL",
+  "step.field.ref_log_prob": "log-probability of the same tokens under the reference policy; used for the KL",
   "step.field.token_level_scores": "the task score, on the last token",
   "step.field.token_level_rewards": "the score minus β · KL",
   "step.field.advantages": "how much better each token was than expected",
@@ -407,12 +411,12 @@ export default {
   "compare.document": "document",
   "compare.exact": "exact",
   "compare.verdict.agrees": "agrees",
-  "compare.verdict.rounding": "agrees but for the last digit",
+  "compare.verdict.rounding": "agrees up to the last digit",
   "compare.verdict.differs": "differs",
   "compare.all": "all tokens",
   "compare.with": "with {what}",
   "compare.divisor": "divisor {divisor}",
-  "compare.negated": "with the sign turned: the document maximises, a loss is minimised",
+  "compare.negated": "with the opposite sign: the document maximises, a loss is minimised",
   "compare.why.one-plus-one":
     "The document rounds to three digits at each step of the recursion; the third token is off by one in the last digit for that reason. Everything else agrees.",
   "compare.why.terminal-credit":
@@ -420,11 +424,11 @@ export default {
   "compare.why.credit-assignments":
     "Shared evenly, each token gets 1/6 = 0.1667: the document is right. Over the last three tokens it writes 0.34 for the last one, so that its rounded numbers add up to 1; exactly it is 0.3333 each. Its list for GAE repeats the numbers without values, one token too early; GAE gives 0.607 … 0.390. It names attention weights and Monte-Carlo without numbers; the weights here are ours.",
   "compare.why.exact-indices":
-    "δ₁ is −0.01 + 0.25 − 0.20 = 0.04; the document writes 0.075, hence its A₁. Its A₂ = 0.582 is not what its recursion gives (0.592901), nor does it fit the 0.540 it then uses for 0.95·A₂. The discounted returns were worked out with γ = 0.99, the advantages with γ = 1.",
+    "δ₁ is −0.01 + 0.25 − 0.20 = 0.04; the document writes 0.075, hence its A₁. Its A₂ = 0.582 is not what its recursion gives (0.592901), and it does not match the 0.540 it then uses for 0.95·A₂. The discounted returns were computed with γ = 0.99, the advantages with γ = 1.",
   "compare.why.whiten":
     "The document rounded the deviation to 0.13 before dividing. It is 0.151658 with divisor n − 1 (what verl uses) and 0.135647 with divisor n; neither gives its numbers.",
   "compare.why.you-know-one-plus-one":
-    "The document's advantages and returns are illustrations, not the result of its own formula: rewards this small and a final score of 1 leave about 1 − V at the end, 0.05, and more the earlier the token.",
+    "The document's advantages and returns are illustrations, not the result of its own formula: with rewards this small and a final score of 1, the last advantage is about 1 − V = 0.05, and earlier ones are larger.",
   "compare.why.you-know-surrogate":
-    "With ratio 1 each term is the advantage itself, and the mean is 0.0733: the document is right. The reference policy plays no part here; it did its work in the reward.",
+    "With ratio 1 each term is the advantage itself, and the mean is 0.0733: the document is right. The reference policy does not appear here; it was already used in the reward.",
 };

@@ -1,13 +1,13 @@
 export default {
   "clip.lead":
-    "One token, its advantage A and its probability ratio ρ = π/π_old. Every curve is another rule for what still counts when ρ leaves 1. Drag the mark or use the arrow keys: the table shows each loss and its pull on log π at that ratio, and where the pull ends.",
+    "One token, its advantage A and its probability ratio ρ = π/π_old. Every curve is a different rule for how much the token still counts when ρ moves away from 1. Drag the mark or use the arrow keys: the table shows each loss and its gradient at that ratio, and where the gradient is 0.",
   "clip.preset": "Example",
   "clip.preset.own": "own numbers",
   "clip.preset.overview": "Five rules for one token",
-  "clip.preset.dual": "Dual clip saves a bad token",
+  "clip.preset.dual": "Dual clip limits a bad token",
   "clip.preset.higher": "Clip-higher",
   "clip.preset.keeps": "CISPO keeps every token",
-  "clip.preset.soft": "Soft gates instead of an edge",
+  "clip.preset.soft": "Soft gates instead of a hard bound",
   "clip.preset.outlier": "One outlier in a sequence",
   "clip.preset.rare": "Rare tokens: DPPO",
   "clip.preset.bad": "A bad token that is already rarer",
@@ -16,13 +16,13 @@ export default {
   "clip.note.overview":
     "At ρ = 1.5 with a good token PPO has stopped pushing. CISPO still pushes, with the weight it had at the bound; SAPO pushes a little less than the plain surrogate; GSPO looks at the whole sequence and stops a little later.",
   "clip.note.dual":
-    "A bad token whose probability has risen fivefold. PPO does not clip on this side: the pull grows with ρ without end. Dual clip stops it at c. Set A to +1 and the second bound is gone.",
+    "A bad token whose probability has risen fivefold. PPO does not clip on this side: the gradient grows with ρ without limit. Dual clip stops it at c. Set A to +1 and the second bound is gone.",
   "clip.note.higher":
     "A token with 2% can only reach 2.4% before PPO's usual ε stops it. A larger upper ε lets rare good tokens grow while the lower bound stays: DAPO's answer to entropy collapse.",
   "clip.note.keeps":
-    "PPO drops a token beyond the bound altogether. CISPO bounds the weight but keeps the gradient of log π, so rare but decisive tokens go on teaching. TRL's variant has one high cap only; TIS never weighs above 1.",
+    "PPO drops a token beyond the bound altogether. CISPO bounds the weight but keeps the gradient of log π, so rare but decisive tokens are still trained. TRL's variant has only one high cap; the weight of TIS is never above 1.",
   "clip.note.soft":
-    "SAPO fades as a sigmoid, VESPO as a bell around 1, DRO pulls back like a spring and changes sign at ρ = e^(A/β). None of them has an edge.",
+    "SAPO fades as a sigmoid, VESPO as a bell around 1, DRO pulls back like a spring and changes sign at ρ = e^(A/β). None of them has a hard bound.",
   "clip.note.outlier":
     "One of eight tokens has tripled. For PPO it is clipped. GSPO sees the geometric mean 3^(1/8) ≈ 1.147 and keeps it; GMPO clips the token inside the mean. Raise the others' log-ratio and watch the sequence go over the bound.",
   "clip.note.rare":
@@ -67,7 +67,7 @@ export default {
   "clip.loss.dro": "DRO",
   "clip.loss.klCov": "KL-Cov",
   "clip.plot.loss": "Loss of the token",
-  "clip.plot.gradient": "Gradient by the token's log-probability",
+  "clip.plot.gradient": "Gradient with respect to the token's log-probability",
   "clip.axis.ratio": "ratio ρ",
   "clip.axis.loss": "loss",
   "clip.axis.gradient": "∂L/∂log π",
@@ -96,24 +96,25 @@ export default {
     "The others have the same advantage and the log-ratio set above. Gradients are those of the summed loss of the sequence, so that they compare with the losses per token.",
   "clip.why.used": "Who uses it",
   "clip.why.bound":
-    "Exactly at a bound the gradient is a matter of convention: whole here, and in frameworks it differs even between versions of torch. The curves never ask there.",
-  "clip.means.surrogate": "No bound at all: the pull grows with the ratio. TRPO holds it with a separate constraint.",
+    "Exactly at a bound the gradient is a matter of convention: here it is the full one, and frameworks differ, even between versions of torch. The curves are never evaluated there.",
+  "clip.means.surrogate":
+    "No bound at all: the gradient grows with the ratio. TRPO limits it with a separate constraint.",
   "clip.means.ppo":
     "The worse of the plain and the clipped gain. A good token stops counting above 1 + ε, a bad one below 1 − ε; on the other sides it counts in full, so that mistakes can be undone.",
   "clip.means.higher":
     "PPO with two widths. The upper one limits how fast a rare good token may grow, so it is set wider than the lower one.",
   "clip.means.dual":
-    "For a bad token PPO has no bound above: a ratio of 50 pulls 50 times. Dual clip says the loss is at most c·|A|, beyond it the gradient is 0. Good tokens see plain PPO.",
+    "For a bad token PPO has no upper bound: a ratio of 50 gives 50 times the gradient. Dual clip limits the loss to c·|A|; beyond it the gradient is 0. Good tokens get plain PPO.",
   "clip.means.delta":
     "The unclipped ratio counts at most δ, for both signs. For bad tokens that is dual clip; for good ones the clip at 1 + ε comes first.",
   "clip.means.gspo":
     "One ratio for the whole sequence, the geometric mean of the tokens' ratios, and PPO's clip on it: the sequence counts or not as a whole. The paper's widths are tiny, 0.0003 and 0.0004, because a mean moves little.",
   "clip.means.luspo":
-    "GSPO whose sequences weigh by their length, so that long answers are not held back. For one token of one sequence the curve is that of GSPO.",
+    "GSPO with sequences weighted by their length, so that long answers are not held back. For one token of one sequence the curve is that of GSPO.",
   "clip.means.gmpo":
     "The geometric mean of ratios that were clipped one by one, in log space: 0.4 means between e^−0.4 and e^0.4. An outlier is held, the rest of the sequence goes on.",
   "clip.means.vespo":
-    "The log-probability weighed by φ of the sequence's product of ratios: 1 at 1, smaller on both sides. The weight is a constant, so the gradient has its shape; for a good token it has its peak at w = k/λ.",
+    "The log-probability weighted by φ of the sequence's product of ratios: 1 at 1, smaller on both sides. The weight is a constant, so the gradient has its shape; for a good token it peaks at w = k/λ.",
   "clip.means.cispo":
     "The bounded ratio is only a weight, a constant; log π is what is differentiated. So the gradient never becomes 0: beyond the bound it stays where it was.",
   "clip.means.cispoCap":
@@ -121,7 +122,7 @@ export default {
   "clip.means.tis":
     "The ratio counts at most 1: tokens that have become likelier are learned as if on-policy, rarer ones fade.",
   "clip.means.topr":
-    "Good answers are imitated without a ratio; bad ones count by the ratio, at most 1, so that tokens the policy has left behind are left alone.",
+    "Good answers are imitated without a ratio; bad ones count by the ratio, at most 1, so that tokens the policy has already abandoned are left alone.",
   "clip.means.dppoTv":
     "A token is dropped when its probability has moved by more than ε in the direction it is pushed. The ratio is only a weight, capped at c. Rare tokens have room, frequent ones do not.",
   "clip.means.dppoKl":
@@ -131,13 +132,13 @@ export default {
   "clip.means.sapo":
     "The clip becomes a sigmoid: near 1 it is the plain surrogate, further away it fades. A larger τ fades faster; bad tokens get the slightly larger one.",
   "clip.means.dro":
-    "A spring: the squared log-ratio costs β. The gradient is 0 where the push of the advantage and the pull of the spring are equal, and reverses beyond.",
+    "A spring: the squared log-ratio costs β. The gradient is 0 where the advantage and the spring balance, and changes sign beyond.",
   "clip.means.klCov":
-    "For the few tokens of highest covariance a price on leaving the old policy is added: κ|log ρ|. Shown as one of those; the others see the plain surrogate.",
+    "For the few tokens with the highest covariance a penalty for leaving the old policy is added: κ|log ρ|. Shown for one of those; the others get the plain surrogate.",
   "clip.used.surrogate": "TRPO; Tinker and SkyRL (“importance_sampling”); verl in KL-Cov for the tokens not chosen.",
   "clip.used.ppo": "verl, TRL and OpenRLHF, ε = 0.2. verl adds the dual clip always.",
   "clip.used.higher": "DAPO (0.2 and 0.28); every framework has two widths, equal by default.",
-  "clip.used.dual": "verl always, with c = 3; OpenRLHF, slime, NeMo-RL, AReaL on request. ROLL takes c = 1 + 2ε.",
+  "clip.used.dual": "verl always, with c = 3; optional in OpenRLHF, slime, NeMo-RL and AReaL. ROLL uses c = 1 + 2ε.",
   "clip.used.delta": "TRL “delta”, off by default.",
   "clip.used.gspo":
     "verl (gradient through the token's own log π, average over tokens by default), TRL, OpenRLHF, slime, NeMo-RL (through the whole sequence).",

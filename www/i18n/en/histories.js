@@ -68,7 +68,7 @@ export default {
   "histories.column.min": "min",
   "histories.column.first": "first",
   "histories.column.last": "last",
-  "histories.column.collapse": "below {share} % for good",
+  "histories.column.collapse": "stays below {share} %",
   "histories.column.actions": "order",
   "histories.never": "never",
   "histories.atStep": "from step {step}",
@@ -78,7 +78,7 @@ export default {
   "histories.down": "Move {label} down",
   "histories.remove": "Remove {label}",
   "histories.missing": "The link came without this run’s points. Drop {file} here again.",
-  "histories.note.sample": "Questioner and Solver are invented examples; they give way to the first file.",
+  "histories.note.sample": "Questioner and Solver are invented examples; the first file added replaces them.",
   "histories.note.link":
     "There are too many points for a link: a link to this page will carry the names and settings, not the curves.",
   "histories.export.statistics": "Statistics of the runs (CSV)",

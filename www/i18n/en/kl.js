@@ -6,7 +6,7 @@ export default {
   "kl.preset.other-way": "k3 in the loss pulls the other way",
   "kl.preset.nothing": "k1 in the loss does nothing",
   "kl.preset.weighted": "The ratio repairs k3",
-  "kl.preset.bound": "A bound that silences rare tokens",
+  "kl.preset.bound": "A bound that removes rare tokens",
   "kl.preset.rare": "One rare token",
   "kl.preset.near": "Near the reference they agree",
   "kl.note.own": "Change any number: table, curves and samples follow.",
@@ -15,11 +15,11 @@ export default {
   "kl.note.nothing":
     "The derivative of k1 by log π is 1, whatever the reference. Averaged over the policy's own samples that is exactly zero: a penalty that only adds noise.",
   "kl.note.weighted":
-    "Multiply k3 by π/π_old and differentiate both factors: the second term restores what the plain loss left out. With π = π_old the slope becomes d, the same as that of k2. The curves below have a ratio of 1.5.",
+    "Multiply k3 by π/π_old and differentiate both factors: the second term adds what the plain loss left out. With π = π_old the slope becomes d, the same as that of k2. The curves below use a ratio of 1.5.",
   "kl.note.bound":
     "verl cuts k3 off at 10. The third action has k3 ≈ 206: it counts as 10, its gradient is gone, and the expectation is far too small. Set the bounds to “none” and compare.",
   "kl.note.rare":
-    "The policy has almost dropped an action that the reference likes. k3 explodes on it, and as a reward it points the wrong way, 33 times as far; k1 as a reward stays right. Draw again a few times and watch k3's mean.",
+    "The policy has almost dropped an action that is likely under the reference. k3 becomes huge on it, and as a reward it points the wrong way, 33 times as far; k1 as a reward stays right. Draw again a few times and watch k3's mean.",
   "kl.note.near":
     "For a small step all three agree to first order, k2 and k3 with far less noise than k1. The differences in the table grow with the distance to the reference.",
   "kl.bounds": "Bounds of the estimates",
@@ -30,8 +30,8 @@ export default {
   "kl.form.reference": "Reference written as",
   "kl.form.logits": "logits",
   "kl.form.probabilities": "probabilities",
-  "kl.add": "One action more",
-  "kl.remove": "One action less",
+  "kl.add": "Add an action",
+  "kl.remove": "Remove an action",
   "kl.actions": "Two distributions over a few actions",
   "kl.actions.note": "Probabilities are divided by their sum, so they need not add up to 1.",
   "kl.entry.policy": "Policy",
@@ -43,7 +43,7 @@ export default {
   "kl.bad.seed": "The seed is a whole number from 0 to 4294967295. Still {old}.",
   "kl.table": "What each estimate does on average",
   "kl.table.note":
-    "Enumerated, not sampled: each number is a sum over all actions, weighed by the policy. Gradients are those of a loss to be made smaller, with respect to the policy's logits; ratios are 1 (on-policy).",
+    "Enumerated, not sampled: each number is a sum over all actions, weighted by the policy. Gradients are those of a loss to be minimised, with respect to the policy's logits; ratios are 1 (on-policy).",
   "kl.table.label": "Table of expected values and gradients, scrolls sideways",
   "kl.col.estimate": "estimate",
   "kl.col.value": "E[value]",
@@ -79,11 +79,11 @@ export default {
   "kl.why.bounds": "Bounds",
   "kl.why.threads": "Discussed in",
   "kl.bounds.why":
-    "verl 0.9.1 takes d of k3 between ±20 and k3 itself at most 10. OpenRLHF 0.11 keeps every estimate within ±10, k1 too. TRL 1.16 has no bounds. Beyond a bound the gradient is 0; a straight-through gradient knows none.",
+    "verl 0.9.1 limits d of k3 to ±20 and k3 itself to 10. OpenRLHF 0.11 keeps every estimate within ±10, k1 too. TRL 1.16 has no bounds. Beyond a bound the gradient is 0; a straight-through gradient is not affected by bounds.",
   "kl.means.truth.forward":
     "The sum over the whole vocabulary. It is large where the policy is likely and the reference is not, so its gradient takes probability away from there.",
   "kl.means.truth.other":
-    "Weighed by the reference instead: it is large where the reference is likely and the policy is not. Its gradient π − ref knows only the difference, not how likely the policy thinks the action.",
+    "Weighted by the reference instead: it is large where the reference is likely and the policy is not. Its gradient π − ref depends only on the difference, not on how likely the action is under the policy.",
   "kl.means.loss.k1":
     "The value is right on average. But the derivative of log π − log π_ref by log π is 1, the reference drops out, and the average of ∇log π over the policy's own samples is 0.",
   "kl.means.loss.k2":
@@ -108,30 +108,30 @@ export default {
   "kl.means.reward.k1":
     "As a reward the estimate is a number that multiplies ∇log π, and nothing else is differentiated. E[d·∇log π] is the gradient of the KL.",
   "kl.means.reward.k2":
-    "d² does not know on which side the policy is: an action that is too rare is punished like one that is too frequent.",
+    "d² does not tell which side the policy is on: an action that is too rare is punished like one that is too frequent.",
   "kl.means.reward.k3":
     "k3 is largest on tokens the policy has made too rare. As a penalty in the reward it makes them rarer still: right in value, wrong in direction.",
   "kl.means.reward.abs": "Too rare and too frequent are punished alike, so rare actions become rarer still.",
   "kl.used.truth":
     "ROLL offers the sum over the vocabulary (“full”); verl names it but does not have it. It needs all logits of both models.",
   "kl.used.loss.k1":
-    "Nobody on purpose. OpenRLHF and slime have k1 as their default estimate, which is fine in the reward: check where the KL goes before switching it to the loss.",
-  "kl.used.loss.k2": "verl “k2”/“mse”, OpenRLHF, slime, NeMo-RL, on request.",
+    "No framework on purpose. OpenRLHF and slime use k1 as their default estimate, which is fine in the reward: check where the KL goes before moving it to the loss.",
+  "kl.used.loss.k2": "verl “k2”/“mse”; optional in OpenRLHF, slime and NeMo-RL.",
   "kl.used.loss.k3": "verl's default for a KL loss (“low_var_kl”), NeMo-RL; TRL's GRPO until #6503.",
   "kl.used.loss.abs": "verl “abs”.",
   "kl.used.loss.ratio-k3":
     "TRL “use_bias_correction_kl”, the default since #6503; slime “use_unbiased_kl”; DeepSeek-V3.2 describes it.",
   "kl.used.loss.score-k3": "NeMo-RL without “use_on_policy_kl_approximation”.",
-  "kl.used.loss.ratio-k1": "The library lets any estimate be weighed; no framework defaults to this one.",
-  "kl.used.loss.ratio-k2": "The library lets any estimate be weighed; no framework defaults to this one.",
+  "kl.used.loss.ratio-k1": "The library allows weighting any estimate; no framework defaults to this one.",
+  "kl.used.loss.ratio-k2": "The library allows weighting any estimate; no framework defaults to this one.",
   "kl.used.loss.straight": "verl, for names that end in “+”: k1+, k3+, abs+.",
   "kl.used.reward.k1": "verl's default in the reward (“kl”), OpenRLHF, TRL's PPO and RLOO, slime, AReaL.",
-  "kl.used.reward.k2": "On request in verl, OpenRLHF, slime.",
-  "kl.used.reward.k3": "TRL's PPO offers it beside k1; on request in verl, OpenRLHF, slime.",
-  "kl.used.reward.abs": "On request in verl.",
+  "kl.used.reward.k2": "Optional in verl, OpenRLHF and slime.",
+  "kl.used.reward.k3": "TRL's PPO offers it beside k1; optional in verl, OpenRLHF and slime.",
+  "kl.used.reward.abs": "Optional in verl.",
   "kl.curves": "Value and slope over the log-ratio d",
   "kl.curves.note":
-    "Dashed lines mark the actions above. A positive d: the policy likes the token more than the reference. On-policy (ratio 1) the slope of ρ·k3 lies exactly on that of k2.",
+    "Dashed lines mark the actions above. A positive d means that the token is more likely under the policy than under the reference. On-policy (ratio 1) the slope of ρ·k3 lies exactly on that of k2.",
   "kl.curves.ratio": "ratio π/π_old of the weighted one",
   "kl.curves.values": "Value of each estimate over d.",
   "kl.curves.slopes": "Derivative of each estimate by log π, over d.",

@@ -1,12 +1,12 @@
 export default {
   "learn.lead":
-    "A policy that is nothing but a table of logits learns to write words, letter by letter. Sampling, advantages, loss and gradient are those of the library, at full speed, in this browser. Choose something to try, or press Play.",
+    "A policy that is just a table of logits learns to spell words, one letter at a time. Sampling, advantages, loss and gradient are all computed by the library, live in this browser. Choose an experiment, or press Play.",
   "learn.keyboard":
-    "Every setting can be changed while it plays. The slider goes back to any update, and the same seed always gives the same bits, in every browser and in both languages.",
+    "Every setting can be changed while it plays. The slider goes back to any update, and the same seed always gives the same bits, in every browser.",
   "learn.tries": "What to try",
   "learn.try.own": "Own settings. The grey curves are the run before the last change.",
   "learn.try.mine": "own settings",
-  "learn.try.start": "As it opens",
+  "learn.try.start": "Initial settings",
   "learn.try.clip": "Set the clip to 0",
   "learn.try.collapse": "Collapse",
   "learn.try.klOne": "KL as k1 in the loss",
@@ -19,23 +19,23 @@ export default {
   "learn.try.note.start":
     "Four words, eight answers to each of them in every update; the score is the share of right letters. Within 80 updates nearly every word is right. Watch the entropy fall while the reward rises, and the KL from the initial policy grow.",
   "learn.try.note.clip":
-    "With ε = 0 a token that has moved at all in the direction of its advantage is held: of the four epochs over the same answers, the later ones do little. Half of the tokens are clipped, and learning takes about four times as long, as with one epoch.",
+    "With ε = 0 a token that has moved at all in the direction of its advantage is clipped: of the four epochs over the same answers, the later ones do little. Half of the tokens are clipped, and learning takes about four times as long, as with one epoch.",
   "learn.try.note.collapse":
     "A learning rate of 1000. After a few updates the entropy is 0: each prompt always gets the same answer, mostly a wrong one. All scores of a group are then equal, every advantage is 0, and no gradient is left that could change anything.",
   "learn.try.note.klOne":
-    "A price of 0.5 on the KL, estimated by k1 = log π − log π₀ and put into the loss. The curves hardly differ from those without a price: the gradient of k1 is that of log π, whose mean over the policy's own samples is 0.",
+    "A KL penalty with coefficient 0.5, estimated by k1 = log π − log π₀ in the loss. The curves hardly differ from those without a penalty: the gradient of k1 is that of log π, whose mean over the policy's own samples is 0.",
   "learn.try.note.klThree":
-    "The same price with k3, whose gradient does point back to the initial policy: the KL stays below 0.6, the entropy stays high, and the reward stops at about 0.6. Try β = 0.1.",
+    "The same penalty with k3, whose gradient does point back to the initial policy: the KL stays below 0.6, the entropy stays high, and the reward stops at about 0.6. Try β = 0.1.",
   "learn.try.note.pairs":
-    "With two answers to a prompt both often have the same score: such a group says nothing (the dotted curve in the fourth picture). Learning takes two to three times as many updates, though each needs only a quarter of the answers.",
+    "With two answers per prompt both often have the same score: such a group gives no signal (the dotted curve in the fourth chart). Learning takes two to three times as many updates, though each needs only a quarter of the answers.",
   "learn.try.note.sparse":
-    "A point only for the whole word. One answer in 625 is right by chance, so nearly all groups are silent for a long time, and then the words drop one after the other. Try groups of 32.",
+    "A point only for the whole word. One answer in 625 is right by chance, so nearly all groups give no signal for a long time; then the words are learned one after the other. Try groups of 32.",
   "learn.try.note.discount":
     "A critic, λ = 1, and γ = 0.4: the score stands on the last letter, and each letter before it gets 0.4 of the credit of the next. The bars show it: the last letters are learned first, the first ones long after.",
   "learn.try.note.trap":
-    "The word earns 1, but every first letter of it earns a share of 0.5 as well. Repeating “t” is found at once; the entropy is gone before “tok” was ever seen, and the reward stays at 0.5.",
+    "The word earns 1, but every first letter of it earns a share of 0.5 as well. Repeating “t” is learned at once; the entropy is gone before “tok” is ever sampled, and the reward stays at 0.5.",
   "learn.try.note.escape":
-    "The same trap with an entropy bonus of 0.1 and advantages that are not divided by the deviation (which would make small differences large again): the policy stays undecided until it meets the word, and then takes it.",
+    "The same trap with an entropy bonus of 0.1 and advantages that are not divided by the deviation (which would make small differences large again): the policy keeps exploring until it samples the word, and then learns it.",
   "learn.player": "Playing",
   "learn.player.rewind": "|◀ Rewind",
   "learn.player.back": "◀ Back",
@@ -54,12 +54,12 @@ export default {
   "learn.print.same": "· {count} updates computed again: the same bits",
   "learn.print.differs": "· {count} updates came out differently the second time",
   "learn.diverged":
-    "Update {update} cannot be made: the logits have run away. Choose a smaller learning rate or another loss.",
+    "Update {update} cannot be made: the logits have diverged. Choose a smaller learning rate or another loss.",
   "learn.plots": "Curves",
   "learn.plot.reward": "Score",
   "learn.plot.entropy": "Entropy",
   "learn.plot.kl": "KL from the initial policy",
-  "learn.plot.clipped": "Clipped, and silent",
+  "learn.plot.clipped": "Clipped tokens, tied groups",
   "learn.axis.update": "update",
   "learn.axis.reward": "share",
   "learn.axis.entropy": "nats",
@@ -71,14 +71,14 @@ export default {
   "learn.curve.kl": "KL(π‖π₀)",
   "learn.curve.klEstimate": "its estimate",
   "learn.curve.clipped": "clipped tokens",
-  "learn.curve.tied": "silent groups",
+  "learn.curve.tied": "tied groups",
   "learn.curve.loss": "loss before the first epoch",
   "learn.curve.gradient": "norm of the gradient in the last epoch",
   "learn.curve.length": "tokens of an answer",
   "learn.curve.ghost": "{name}, before",
   "learn.bars": "The policy",
   "learn.bars.note":
-    "How likely each letter is at each position. The letter wanted is marked. A word can be pressed: its answers are shown below.",
+    "How likely each letter is at each position. The correct letter is marked. Press a word to show its answers below.",
   "learn.bars.cell": "Word {prompt}, position {position}: {values}",
   "learn.bars.choose": "Show the answers to this prompt",
   "learn.samples": "The last answers",
@@ -94,12 +94,12 @@ export default {
   "learn.chain.prompt": "Write “{word}”.",
   "learn.recorded": "{what}, seed {seed}",
   "learn.settings": "Settings",
-  "learn.live": "Changes hold from this update on",
-  "learn.live.note": "Otherwise the run is computed anew from the start, and the run before stays as grey curves.",
-  "learn.group.task": "What is to be learned",
+  "learn.live": "Changes apply from this update on",
+  "learn.live.note": "Otherwise the run is computed again from the start, and the previous run stays as grey curves.",
+  "learn.group.task": "Task",
   "learn.group.advantage": "Answers and advantages",
   "learn.group.loss": "Loss and step",
-  "learn.group.brakes": "Brakes",
+  "learn.group.brakes": "KL penalty and entropy bonus",
   "learn.setting.words": "words, one for each prompt",
   "learn.setting.extra": "further letters",
   "learn.setting.rule": "score",
@@ -107,26 +107,26 @@ export default {
   "learn.setting.memory": "what the policy sees",
   "learn.setting.spread": "spread of the initial logits",
   "learn.setting.seed": "seed",
-  "learn.setting.group": "answers to a prompt",
+  "learn.setting.group": "answers per prompt",
   "learn.setting.estimator": "advantage",
   "learn.setting.gamma": "discount",
-  "learn.setting.lambda": "trace",
-  "learn.setting.criticRate": "rate of the critic",
+  "learn.setting.lambda": "GAE λ",
+  "learn.setting.criticRate": "learning rate of the critic",
   "learn.setting.loss": "loss",
   "learn.setting.clipLow": "clip below",
   "learn.setting.clipHigh": "clip above",
   "learn.setting.aggregate": "mean over",
   "learn.setting.epochs": "epochs",
   "learn.setting.rate": "learning rate",
-  "learn.setting.klPlace": "price of the KL",
-  "learn.setting.klKind": "estimator of the KL",
-  "learn.setting.beta": "price",
+  "learn.setting.klPlace": "KL penalty",
+  "learn.setting.klKind": "KL estimate",
+  "learn.setting.beta": "KL coefficient β",
   "learn.setting.entropy": "entropy bonus",
-  "learn.rule.letters": "share of right letters, at the end",
-  "learn.rule.each": "right letters, each at once",
-  "learn.rule.whole": "1 for the whole word, else 0",
+  "learn.rule.letters": "right letters, at the end",
+  "learn.rule.each": "right letters, at once",
+  "learn.rule.whole": "the whole word or nothing",
   "learn.rule.count": "share of first letters",
-  "learn.rule.trap": "1 for the word, else half the share of first letters",
+  "learn.rule.trap": "the word, or ½ · first letters",
   "learn.stop.off": "as long as the word",
   "learn.stop.on": "the policy writes ⏹",
   "learn.memory.position": "prompt and position",
@@ -140,7 +140,7 @@ export default {
   "learn.estimator.gae": "GAE with a critic",
   "learn.estimator.returns": "returns, without a baseline",
   "learn.loss.ppo": "PPO clip",
-  "learn.loss.dual": "PPO with the second clip at 3",
+  "learn.loss.dual": "PPO with dual clip at 3",
   "learn.loss.gspo": "GSPO (ratio of the sequence)",
   "learn.loss.cispo": "CISPO",
   "learn.loss.sapo": "SAPO",
@@ -177,7 +177,7 @@ export default {
   "learn.means.sample":
     "Each token is drawn from the soft-max of one row of the table. Which row depends on the prompt, the position, and, if it may see it, the letter before. The random numbers come from a generator of integers, seeded anew for every update.",
   "learn.means.reward":
-    "Each answer gets a score R. It stands on the tokens as token rewards r, and where the KL is a price in the reward, it is taken off there.",
+    "Each answer gets a score R, assigned to its tokens as token rewards r; a KL penalty in the reward is subtracted there.",
   "learn.means.reward.letters": "Here: the share of letters that are right, on the last token.",
   "learn.means.reward.each": "Here: each right letter earns its share at once, on its own token.",
   "learn.means.reward.whole": "Here: 1 on the last token if the whole word is right, else 0.",
@@ -185,8 +185,8 @@ export default {
   "learn.means.reward.trap":
     "Here: 1 if the whole word is right, else half the share of tokens that are the word's first letter.",
   "learn.means.kl":
-    "How far the policy has gone from where it began, π₀. The curve is exact: the mean over the sampled tokens of the KL between two rows. A trainer with a vocabulary of 100,000 often takes an estimate from the sampled token alone.",
-  "learn.means.kl.none": "There is no price on it at the moment.",
+    "How far the policy has moved from the initial policy π₀. The curve is exact: the mean over the sampled tokens of the KL between two rows. With a vocabulary of 100,000, trainers often estimate it from the sampled token alone.",
+  "learn.means.kl.none": "There is no KL penalty at the moment.",
   "learn.means.kl.loss.k1":
     "β times this estimate is added to the loss. The gradient of k1 is that of log π: over the policy's own samples its mean is 0, whatever π₀ is.",
   "learn.means.kl.loss.k2":
@@ -195,26 +195,27 @@ export default {
     "β times this estimate is added to the loss. It is never negative; its gradient is that of the KL the other way round, KL(π₀‖π), on average.",
   "learn.means.kl.loss.abs":
     "β times this is added to the loss: only the sign of log π − log π₀ counts in its gradient.",
-  "learn.means.kl.reward.k1": "β times this estimate is taken off each token reward; it has the right mean.",
-  "learn.means.kl.reward.k2": "β times this estimate is taken off each token reward; it is never negative, and biased.",
+  "learn.means.kl.reward.k1": "β times this estimate is subtracted from each token reward; it is unbiased.",
+  "learn.means.kl.reward.k2":
+    "β times this estimate is subtracted from each token reward; it is never negative, and biased.",
   "learn.means.kl.reward.k3":
-    "β times this estimate is taken off each token reward; it is never negative and has the right mean.",
-  "learn.means.kl.reward.abs": "β times this is taken off each token reward.",
+    "β times this estimate is subtracted from each token reward; it is never negative, and unbiased.",
+  "learn.means.kl.reward.abs": "β times this is subtracted from each token reward.",
   "learn.means.advantage":
-    "How much better an answer or a token was than expected. A group in which all scores are equal has no advantages: it is silent.",
+    "How much better an answer or a token was than expected. A group in which all scores are equal (a tied group) has no advantages.",
   "learn.means.advantage.grpo":
     "R̄ and σ are mean and deviation of the scores of one prompt's answers; all tokens of an answer get its advantage.",
   "learn.means.advantage.dr-grpo":
     "As GRPO, but not divided by the deviation: an easy prompt counts no more than a hard one.",
   "learn.means.advantage.rloo": "Each score against the mean of the other answers to its prompt.",
-  "learn.means.advantage.max-rl": "Divided by the mean score: a rare success counts much.",
+  "learn.means.advantage.max-rl": "Divided by the mean score: a rare success counts more.",
   "learn.means.advantage.rf": "Discounted returns, whitened over all tokens of the update; prompts are not told apart.",
   "learn.means.advantage.rf-baseline":
-    "The scores less the mean of their prompt, then whitened over all tokens of the update.",
+    "The scores minus the mean of their prompt, then whitened over all tokens of the update.",
   "learn.means.advantage.gae":
-    "A critic, also a table, knows a value V before each token and moves towards the returns after every update. With γ below 1 the end counts less for the first tokens.",
+    "A critic, also a table, has a value V before each token and moves towards the returns after every update. With γ below 1 the end counts less for the first tokens.",
   "learn.means.advantage.returns":
-    "What is still to come, discounted. Nothing is subtracted, so that also a bad answer is made likelier if it earned anything.",
+    "The discounted rewards still to come. Nothing is subtracted, so even a bad answer becomes more likely if it earned anything.",
   "learn.means.loss":
     "Every token has a term ℓ; their weighted sum is the loss. It is minimised over the same answers in several epochs: only from the second on is ρ different from 1.",
   "learn.means.loss.ppo":
@@ -223,8 +224,9 @@ export default {
     "As PPO, and a token with a negative advantage has no gradient either once it is 3 times as likely.",
   "learn.means.loss.gspo": "One ratio for the whole answer: all its tokens are clipped together, or none.",
   "learn.means.loss.cispo":
-    "The clipped ratio is only a weight (sg: no gradient goes through it): no token is ever silenced.",
-  "learn.means.loss.sapo": "Instead of an edge a gate that closes slowly; τ is 1, for negative advantages 1.05.",
+    "The clipped ratio is only a weight (sg: no gradient flows through it), so every token keeps a gradient.",
+  "learn.means.loss.sapo":
+    "A gate that closes gradually instead of a hard bound; τ is 1, for negative advantages 1.05.",
   "learn.means.loss.surrogate": "No clip: nothing keeps later epochs from going too far.",
   "learn.means.loss.reinforce":
     "The policy gradient itself; later epochs go on as if the answers were still the policy's own.",
@@ -233,7 +235,7 @@ export default {
   "learn.means.entropy":
     "How undecided the policy is. ln of the number of letters when all are equally likely, 0 when one is certain. The curve is the mean over the sampled tokens.",
   "learn.means.clip":
-    "The share of tokens whose term the clip has changed, over all epochs. With one epoch it is always 0, because ρ is still 1. Silent groups are those whose answers all have the same score.",
+    "The share of tokens whose term was changed by the clip, over all epochs. With one epoch it is always 0, because ρ is still 1. Tied groups are those whose answers all have the same score.",
   "learn.export.metrics": "The run's metrics as JSON Lines",
   "learn.export.rollouts": "The answers of this update as rollouts",
 };

@@ -1,11 +1,11 @@
 export default {
   "logits.lead":
-    "A model gives every entry of the vocabulary a logit; soft-max makes probabilities of them. The entropy H is a property of the whole row. Where only the sampled token is at hand, −log p estimates it without bias, while −p·log p does not: choose its name and move the temperature.",
+    "A model gives every entry of the vocabulary a logit; softmax turns them into probabilities. The entropy H belongs to the whole row. If only the sampled token is known, −log p is an unbiased estimate of it, while −p·log p is not: choose its name and move the temperature.",
   "logits.keys":
     "Logits, tokens and temperature can be edited; −∞ masks an entry out. Choose a number by its name to see where it comes from.",
   "logits.preset.six": "1+1=, six entries",
   "logits.preset.uniform": "Uniform over 8",
-  "logits.preset.one-hot": "All but certain",
+  "logits.preset.one-hot": "Almost certain",
   "logits.preset.two-modes": "Two modes",
   "logits.preset.masked": "Masked vocabulary (−∞)",
   "logits.preset.thousand": "Uniform over 1000",
@@ -46,13 +46,13 @@ export default {
   "logits.digits": "Full precision",
   "logits.ofToken": "a is the sampled token {token}; V = {vocabulary} entries, {support} of them not masked out.",
   "logits.meaning.entropy":
-    "How undecided the policy is, in nats: 0 when one entry has everything, ln V when all are equally likely. It needs all logits, not only that of the sampled token.",
+    "How undecided the policy is, in nats: 0 when one entry has all the probability, ln V when all are equally likely. It needs all logits, not only that of the sampled token.",
   "logits.meaning.logProb":
-    "What training moves. The normaliser log Σ e to the z/τ is over the whole vocabulary, after division by the temperature.",
+    "What training changes. The normaliser log Σ e to the z/τ runs over the whole vocabulary, after division by the temperature.",
   "logits.meaning.surprise":
     "How surprising the sampled token is. Averaged over samples it is the entropy: an unbiased estimate from one token.",
   "logits.meaning.proxy":
-    "Not an entropy: it is one term of the sum that H is. The seeds call it so and BNTO logs it. Averaged over samples it is Σ p²·(−log p), far below H for a large vocabulary, and it rises while the policy sharpens, until p reaches 1/e.",
+    "Not an entropy: it is one term of the sum H. Some texts call it entropy, and BNTO logs it under that name. Averaged over samples it is Σ p²·(−log p), far below H for a large vocabulary, and it rises while the policy sharpens, until p reaches 1/e.",
   "logits.meaning.squares":
     "The chance that two draws agree. The optimal token baseline reads it as a measure of how large a token's gradient can be.",
   "logits.meaning.choices":
@@ -60,7 +60,7 @@ export default {
   "logits.meaning.gradLogProb":
     "Raising the sampled token's own logit helps, raising any other hurts by its probability; all of them add up to 0. A certain token has nothing left to gain.",
   "logits.meaning.gradEntropy":
-    "Raising the logit of an entry that is more likely than e to the −H lowers the entropy, raising that of a less likely one lifts it. All of them add up to 0.",
+    "Raising the logit of an entry that is more likely than e to the −H lowers the entropy; raising that of a less likely one increases it. All of them add up to 0.",
   "logits.note.proxy": "Here the proxy says {term} and is {average} on average; the entropy is {entropy}.",
   "logits.note.surprise": "On average over the distribution it is {average}; the entropy is {entropy}.",
   "logits.note.masked":

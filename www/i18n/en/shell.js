@@ -24,7 +24,7 @@ export default {
   "refused.empty_mask": "No token is kept, so there is nothing to take a mean of ({message}).",
   "refused.too_few": "Too few tokens are kept for this statistic ({message}).",
   "refused.length": "The lengths do not fit ({message}).",
-  "refused.unknown": "The library refused this ({message}).",
+  "refused.unknown": "This could not be computed ({message}).",
   "tab.label": "Pages",
   "tab.chain": "Chain",
   "tab.kl": "KL",

@@ -27,21 +27,21 @@ export default {
   "trap.verdict.right": "right",
   "trap.verdict.other": "also seen",
   "trap.happens.mask-leak":
-    "The value 100 on the padding becomes the “next value” of the last real token, and the padding's own error of −100 flows back through it: 5.7 and 6.0.",
+    "The value 100 on the padding becomes the “next value” of the last real token, and the padding's own TD error of −100 flows back through it: 5.7 and 6.0.",
   "trap.right.mask-leak":
-    "The recursion ends at the last kept token: 0.95 and 1.0. Whatever stands on the padding changes nothing; try NaN.",
+    "The recursion ends at the last kept token: 0.95 and 1.0. The number on the padding changes nothing; try NaN.",
   "trap.why.mask-leak":
     "Multiplying by the mask after the recursion is too late: what was read inside it has already spread. Dropped slots must not be read at all.",
   "trap.happens.tool-tokens":
-    "If the tool's tokens count as the policy's, each of them takes a step of γλ: the tokens before the call get 0.387 and 0.407. If they are zeroed, the value falls to 0 in the middle and comes back: 0.341 and 0.359.",
+    "If the tool's tokens are treated as the policy's, each of them multiplies by γλ once more: the tokens before the call get 0.387 and 0.407. If they are set to zero, the value falls to 0 in the middle and comes back: 0.341 and 0.359.",
   "trap.right.tool-tokens":
-    "Stepped over, the policy's next token comes right after its last one: 0.429 and 0.451. verl does so since #2337.",
+    "Stepped over, the policy's next token comes right after its last one: 0.429 and 0.451. verl has done this since #2337.",
   "trap.why.tool-tokens": "The policy chose nothing while the tool was writing, so no credit should be lost there.",
   "trap.happens.masked-reward":
     "The score of a sequence is the sum over all slots, so the dropped reward still makes the first answer the winner: 0.7071 on its kept token.",
-  "trap.right.masked-reward": "Added up over kept tokens both answers have 0, and nobody has an advantage.",
+  "trap.right.masked-reward": "Added up over kept tokens both answers have 0, and neither has an advantage.",
   "trap.why.masked-reward":
-    "If a token was rejected, its reward went with it. Or the reward belongs on a kept token: then put it there.",
+    "If a token is rejected, its reward should go with it. If the reward is meant to count, it belongs on a kept token.",
   "trap.happens.dr-grpo-factor":
     "One framework divided the sum of losses by L alone: 2.0. The same batch twice as large gives twice the step.",
   "trap.right.dr-grpo-factor": "Divided by the number of sequences B and by L: 1.0, as in TRL.",
@@ -54,10 +54,10 @@ export default {
   "trap.why.k3-in-loss":
     "An unbiased estimate of a value need not have an unbiased gradient: the tokens were drawn from π, and that dependence must be differentiated too.",
   "trap.happens.group-of-one":
-    "verl keeps the raw score 0.7, as if the mean were 0 and the deviation 1. OpenRLHF takes the deviation of one number: NaN, which poisons the whole batch.",
-  "trap.right.group-of-one": "0: one answer cannot be better than the others if there are none.",
+    "verl keeps the raw score 0.7, as if the mean were 0 and the deviation 1. OpenRLHF takes the deviation of one number: NaN, which spreads to the whole batch.",
+  "trap.right.group-of-one": "0: the only answer cannot be better than others that do not exist.",
   "trap.why.group-of-one":
-    "n − 1 is 0. Somebody has to say what that means; sampling at least two answers per prompt avoids the question.",
+    "n − 1 is 0, so each framework has to define a result; sampling at least two answers per prompt avoids the question.",
   "trap.happens.one-winner":
     "The winner gets 1.499997 (verl), 1.4997 (TRL), 1.5 (OpenRLHF), 1.73205 with divisor n, 0.75 without the deviation.",
   "trap.right.one-winner": "None is wrong: they are different conventions under one name.",
@@ -65,9 +65,9 @@ export default {
   "trap.happens.near-tie":
     "A lead of 0.0001 becomes an advantage of 1.4706 in verl, 0.5 in TRL, 1.49997 in OpenRLHF, 1.73205 with divisor n; without the deviation it stays 0.000075.",
   "trap.right.near-tie":
-    "If such a lead is noise, none of the scaled ones is: they blow it up. Dr. GRPO leaves it small.",
+    "If such a lead is noise, every division by the deviation amplifies it. Dr. GRPO leaves it small.",
   "trap.why.near-tie":
-    "The deviation is 0.00005 here; beside it TRL's ε of 0.0001 is not small at all, the others' are.",
+    "The deviation is 0.00005 here; TRL's ε of 0.0001 is larger than that, the ε of the others is much smaller.",
   "case.leaks": "padding read",
   "case.masked": "padding dropped",
   "case.naive": "tool tokens read",

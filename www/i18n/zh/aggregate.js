@@ -6,7 +6,7 @@ export default {
   "aggregate.preset.long-wrong": "一个很长的错误回答，三个短的正确回答",
   "aggregate.preset.unequal-micro": "微批次长短不一",
   "aggregate.preset.equal": "长度相同：拆分无害",
-  "aggregate.preset.empty": "一个没有有效 token 的回答",
+  "aggregate.preset.empty": "没有有效 token 的回答",
   "aggregate.preset.tool": "中间夹着工具 token（屏蔽处为 NaN）",
   "aggregate.scale": "固定长度",
   "aggregate.perPrompt": "每个提示词的回答数",

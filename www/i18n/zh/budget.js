@@ -1,16 +1,16 @@
 export default {
   "budget.lead":
-    "两个对偶变量控制训练：加权熵花得比熵预算 B 多，λ 就涨；离参考策略比 D 远，β 就涨。一步一步走完一次训练，看清是哪些数字在推动它们。",
+    "两个对偶变量控制训练：加权熵的用量超过熵预算 B，λ 就上升；与参考策略的 KL 超过目标 D，β 就上升。一步一步走完一次训练，看清是哪些数字在推动它们。",
   "budget.keyboard":
     "用 Tab 选中按钮，按 Enter 执行；在滑块上，方向键逐步移动，Home 和 End 跳到两端。下面的每个数字都可以改。",
-  "budget.toy.title": "世界是玩具，控制器是真的。",
+  "budget.toy.title": "环境是模拟的，控制器是真实的。",
   "budget.toy":
     "测量值来自带种子的脚本，不来自模型；策略对 λ、β 的反应取最简单的形式：{wh}，{kl}。由此产生的一切（B、使用率、λ、β、崩塌保护）都由函数库算出。",
   "budget.toy.script": "脚本值",
-  "budget.settings": "世界与控制器的设置",
+  "budget.settings": "模拟环境与控制器的设置",
   "budget.on": "开",
   "budget.off": "关",
-  "budget.group.world": "玩具世界",
+  "budget.group.world": "模拟环境",
   "budget.group.world.note": "测到什么，策略怎样反应。",
   "budget.group.budget": "熵预算 B",
   "budget.group.budget.note": "B0 从哪里来，B 怎样随之缩小。",
@@ -67,7 +67,7 @@ export default {
   "budget.story.steady": "用量高于预热均值的 45%，所以 λ 上升，越来越慢，直到用量与预算相等。",
   "budget.story.falling": "熵自己在下降：使用率大于 1 时 λ 上升，降到 1 以下后 λ 回到 0。",
   "budget.story.collapse":
-    "走过五分之二后熵消失。每 token 低于 0.0001 时，保护立刻撤掉 λ；没有保护，λ 会继续施压。接近结尾时熵恢复。",
+    "走过五分之二后熵消失。每 token 低于 0.0001 时，崩塌保护立刻撤掉 λ；没有保护，λ 会继续施压。接近结尾时熵恢复。",
   "budget.story.noisy": "每个测量值都在跳：B 跟随奖励的离散程度，而 λ 和 β 由小步累加而成，依然平滑。",
   "budget.story.drift": "KL 逐渐偏离参考策略：β 先降到下限，之后只要 KL 高于 D 就一直上升。",
   "budget.story.plateau":
@@ -147,22 +147,22 @@ export default {
   "budget.update.plateau": "奖励的滑动平均每出现一次平台，预算就缩小一次；至今 m 次。",
   "budget.update.reward-std-usage":
     "奖励越一致（σ̂：标准差与最初若干步的最大值之比）、上一步用得越少（u：上一步的使用率，至多 1），预算越小。",
-  "budget.update.usage": "使用率大于 1：花的比预算多。",
+  "budget.update.usage": "使用率大于 1：用量超过预算。",
   "budget.update.lambda": "使用率大于 1 时 λ 上升，小于 1 时下降，且不为负。",
   "budget.update.linear": "KL 高于 D 时 β 上升；β 不低于下限。",
   "budget.update.adaptive": "每经过“时间尺度”那么多条序列，β 至多变化五分之一。",
   "budget.update.fixed": "系数固定，不变。",
   "budget.update.warming": "预热第 {step} 步，共 {steps} 步：还没有预算，λ 不动。",
   "budget.update.warm": "{steps} 步预热结束：从下一步起 B0 已知。",
-  "budget.event.plateau": "平台：奖励的滑动平均太久没有上升，预算缩小。",
+  "budget.event.plateau": "平台：奖励的滑动平均不再上升，预算缩小。",
   "budget.event.collapse":
-    "熵崩塌：每 token 的 wH 为 {used}，低于 0.0001。保护把 λ 降到十分之一，并让 B 为 {budget}，到下一步为止。（规则原文如此：把每 token 的数当作全部 token 的预算。）",
+    "熵崩塌：每 token 的 wH 为 {used}，低于 0.0001。保护把 λ 降到十分之一，并让 B 为 {budget}，到下一步为止。（规则按发表的原文实现：把每 token 的数当作全部 token 的预算。）",
   "budget.unknown": "尚无",
   "budget.keys.caption": "训练器在这一步记录的指标",
   "budget.keys.key": "键",
   "budget.keys.value": "值",
   "budget.keys.meaning": "含义",
-  "budget.keys.note": "没有列出：分位数（H_p50、cov_p90 等）和裁剪比例。它们需要一批真实的 token，而这个世界里没有。",
+  "budget.keys.note": "没有列出：分位数（H_p50、cov_p90 等）和裁剪比例。它们需要一批真实的 token，而模拟环境里没有。",
   "budget.key.entropy": "选中 token 的 −p·log p 的均值：只是近似，不是整个分布的熵。来自脚本。",
   "budget.key.covariance": "(A − A 的均值)(log p − log p 的均值) 的均值：优势与概率的联动有多强。来自脚本。",
   "budget.key.corr": "同上，去掉尺度，在 −1 与 1 之间。来自脚本。",
@@ -182,7 +182,7 @@ export default {
   "budget.tokens.title": "λ、β 对单个 token 做了什么",
   "budget.tokens.caption": "采用这一步之后的值：λ = {lambda}，β = {beta}",
   "budget.tokens.note":
-    "γ 放大负优势；λ 从意外的 token 那里扣除（w·(−log p − 1)）；β 把策略拉回参考策略。最后一列才是真正推动策略的量。",
+    "γ 放大负优势；λ 扣减意外的 token（w·(−log p − 1)）；β 把策略拉回参考策略。最后一列是实际用于训练的优势。",
   "budget.tokens.p": "p",
   "budget.tokens.reference": "参考策略的 p",
   "budget.tokens.advantage": "优势 A",

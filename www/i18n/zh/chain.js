@@ -1,6 +1,6 @@
 export default {
   "page.lead":
-    "逐个数字看懂语言模型的强化学习：PPO、GRPO 及其变体怎样处理一个回答。回答有六个 token，末尾有一个得分：每个 token 各有多少功劳？带框的数字都可以改，由它算出的数字会立刻跟着变。",
+    "逐个数字看懂语言模型的强化学习：PPO、GRPO 等方法怎样把一个有得分的回答变成每个 token 的梯度。这里的回答有六个 token，末尾有一个得分：每个 token 各有多少功劳？带框的数字都可以改，由它算出的数字会立刻跟着变。",
   "page.keys":
     "方向键移动，Enter 编辑，Esc 取消，空格切换 token 的角色，Insert 添加 token，在 token 上按 Delete 删除。",
   "preset.label": "例子",
@@ -93,7 +93,7 @@ export default {
   "choice.aggregate.seq-mean-token-mean": "序列内平均，序列间平均",
   "choice.aggregate.seq-mean-token-sum-norm": "序列内除以 L，序列间平均（Dr. GRPO）",
   "choice.aggregate.token-sum-norm": "只除以 L（旧版 verl）",
-  "choice.aggregate.prompt-mean": "按 prompt 平均",
+  "choice.aggregate.prompt-mean": "按提示词平均",
   "role.policy": "策略",
   "role.tool": "工具",
   "role.padding": "填充",
@@ -165,7 +165,7 @@ export default {
   "meaning.attention": "认为这个 token 有多重要。只看比例。",
   "meaning.value": "在选出这个 token 之前，critic 对从这里到结束的累积奖励的期望。",
   "meaning.valueEnd": "最后一个 token 之后的价值：回答已结束则为 0，被截断则为 critic 的估计。",
-  "meaning.delta": "一步的意外：奖励加上新的期望，对比旧的期望。",
+  "meaning.delta": "一步的 TD 误差：奖励加上新的期望，减去旧的期望。",
   "meaning.advantage.gae":
     "这个 token 比 critic 预期的好多少。大于 0 就提高它的概率。信用从末尾往回传，每步保留 γλ 倍。",
   "meaning.advantage.monte-carlo": "实际发生的减去 critic 预期的。无偏，但一次走运的结尾会牵动所有 token。",
@@ -177,11 +177,11 @@ export default {
   "meaning.advantage.grpo":
     "这个回答与同一提示词的其他回答相比，以它们的标准差为单位。同一回答的每个 token 得到相同的数。",
   "meaning.advantage.dr-grpo": "这个回答与组内均值相比，不除以标准差：太容易或太难的提示词不会被放大。",
-  "meaning.advantage.rloo": "这个回答与其他回答的均值相比：自己的得分不会拉高自己的门槛。",
+  "meaning.advantage.rloo": "这个回答与其他回答的均值相比：自己的得分不会抬高自己的基线。",
   "meaning.advantage.reinforce-baseline": "这个回答与组内均值相比；之后在整个批次上白化。",
-  "meaning.advantage.opo": "这个回答与组内按 token 数加权的平均得分相比：长回答对门槛影响更大。",
+  "meaning.advantage.opo": "这个回答与组内按 token 数加权的平均得分相比：长回答对基线的影响更大。",
   "meaning.advantage.max-rl": "这个回答与组内均值相比，以该均值为单位：越罕见的成功越重要。",
-  "meaning.advantage.best-of-group": "只有最好的回答学习，大小是它领先第二名的差距。",
+  "meaning.advantage.best-of-group": "只有最好的回答有优势，大小是它领先第二名的差距。",
   "meaning.return": "critic 的学习目标：白化之前的优势加上价值。它和价值一样属于状态。",
   "meaning.discountedReturn": "从这个状态起的奖励折扣求和。只有 λ = 1 时才等于上面的回报。",
   "meaning.whitened": "把优势变成有效 token 上均值 0、标准差 1，让更新步长不受奖励尺度影响。",
@@ -193,9 +193,9 @@ export default {
   "meaning.loss.cispo": "有界的比率只当权重：即使超出边界，对数概率仍有梯度。",
   "meaning.loss.surrogate": "TRPO 要最大化的目标，写成损失：没有任何限制。",
   "meaning.loss.reinforce": "最朴素的策略梯度：没有比率，也没有裁剪。",
-  "meaning.aggregate.token-mean": "批次里每个有效 token 权重相同；长回答的发言权更大。",
+  "meaning.aggregate.token-mean": "批次里每个有效 token 权重相同，因此长回答占的比重更大。",
   "meaning.aggregate.token-sum": "什么也不除：损失随批次变大。",
-  "meaning.aggregate.seq-mean-token-sum": "每个 token 的权重都是序列数分之一；长回答的发言权更大。",
+  "meaning.aggregate.seq-mean-token-sum": "每个 token 的权重都是序列数分之一，因此长回答占的比重更大。",
   "meaning.aggregate.seq-mean-token-mean": "每个序列权重相同，所以长回答里的 token 权重更小（GRPO 的长度偏差）。",
   "meaning.aggregate.seq-mean-token-sum-norm":
     "除以序列数和一个固定长度：token 的权重与它所在回答的长短无关（Dr. GRPO）。",
@@ -214,7 +214,7 @@ export default {
   "explain.copy": "复制",
   "explain.copied": "已复制",
   "explain.from": "来自",
-  "explain.notFinite.first": "一路算到这里，最先不是有限数的是：",
+  "explain.notFinite.first": "计算链上最先出现的非有限数是：",
   "explain.notFinite.given": "——它是输入，不是算出来的。",
   "explain.notFinite.made": "——它的来源全是有限数：公式在那里溢出，或者没有定义。",
   "explain.notFinite.here": "它的来源全是有限数：公式在这里溢出，或者没有定义。",
@@ -247,7 +247,7 @@ export default {
   "explain.open": "收起或展开解释",
   "explain.dock": "放在表格旁",
   "explain.below": "放在表格下方",
-  "explain.missing": "这里没有数字：函数库拒绝了前面的一步。",
+  "explain.missing": "这里没有数字：前面有一步无法计算。",
   "chart.label": "{row}随 token 的变化",
   "chart.labelSequences": "{row}（各序列）",
   "chart.aria": "{row}的图：{values}",
@@ -349,9 +349,9 @@ export default {
   "compare.title": "文档的数字与精确值",
   "compare.about":
     "“文档”是这些算例的出处：一份手算的中文笔记。“精确值”是在这里按它的公式算出的结果，会随上面的编辑一起变化。",
-  "step.title": "一次训练步，逐个模块",
-  "step.about": "对这个 prompt，每个模块输出什么；数字取自上面的表格，编辑后这里也跟着变。",
-  "step.flow": "一次训练步的数据流",
+  "step.title": "一个训练步，逐个模块",
+  "step.about": "对这个提示词，每个模块输出什么；数字取自上面的表格，编辑后这里也跟着变。",
+  "step.flow": "一个训练步的数据流",
   "step.table": "字段、形状与数值；批次里只有一个回答",
   "step.states": "各个状态的内容",
   "step.prompt": "prompt（提示词）",
@@ -362,7 +362,7 @@ export default {
   "step.advantage": "优势",
   "step.criticUpdate": "Critic 更新",
   "step.actorUpdate": "Actor 更新",
-  "step.loss.criticUpdate": "有效 token 上 (V − R)² 的平均的一半",
+  "step.loss.criticUpdate": "½ ·（V − R）² 在有效 token 上的平均",
   "step.loss.actorUpdate": "即汇总里的损失 L",
   "step.module": "模块",
   "step.field": "字段",
@@ -394,9 +394,9 @@ export default {
   "compare.why.exact-indices":
     "δ₁ = −0.01 + 0.25 − 0.20 = 0.04；文档写成 0.075，A₁ 因此也错。它的 A₂ = 0.582 不是递推的结果（应为 0.592901），也对不上它接着使用的 0.95·A₂ = 0.540。另外折扣回报用的是 γ = 0.99，优势用的是 γ = 1。",
   "compare.why.whiten":
-    "文档先把标准差舍入到 0.13 再去除。除数取 n − 1（verl 的做法）时标准差是 0.151658，取 n 时是 0.135647，两者都得不到文档的数字。",
+    "文档先把标准差舍入到 0.13 再做除法。除数取 n − 1（verl 的做法）时标准差是 0.151658，取 n 时是 0.135647，两者都得不到文档的数字。",
   "compare.why.you-know-one-plus-one":
     "文档的优势和回报只是示意，不是按它自己的公式算出来的：奖励这么小、末尾得分为 1 时，最后一步的优势约为 1 − V = 0.05，越靠前越大。",
   "compare.why.you-know-surrogate":
-    "比率为 1 时，每一项就是优势本身，平均为 0.0733：文档是对的。参考策略不在这个公式里，它在计算奖励时已经用完了。",
+    "比率为 1 时，每一项就是优势本身，平均为 0.0733：文档是对的。参考策略不在这个公式里，它在计算奖励时已经起过作用。",
 };

@@ -1,13 +1,13 @@
 export default {
   "clip.lead":
-    "一个 token、它的优势 A 和概率比率 ρ = π/π_old。每条曲线是一种规则：ρ 离开 1 之后还算多少。拖动标记或用方向键：表中给出每种损失在该比率处的值、对 log π 的拉力，以及拉力在哪里消失。",
+    "一个 token、它的优势 A 和重要性采样比率 ρ = π/π_old。每条曲线是一种规则：ρ 离开 1 之后，这个 token 还算多少。拖动标记或用方向键：表中给出每种损失在该比率处的值和对 log π 的梯度，以及梯度在哪里为 0。",
   "clip.preset": "例子",
   "clip.preset.own": "自己的数字",
   "clip.preset.overview": "同一个 token，五种规则",
-  "clip.preset.dual": "双重裁剪救下一个坏 token",
+  "clip.preset.dual": "双重裁剪限制一个坏 token",
   "clip.preset.higher": "抬高上界（clip-higher）",
   "clip.preset.keeps": "CISPO 不丢任何 token",
-  "clip.preset.soft": "没有棱角的软门",
+  "clip.preset.soft": "没有硬边界的软门控",
   "clip.preset.outlier": "序列里有一个离群 token",
   "clip.preset.rare": "罕见 token：DPPO",
   "clip.preset.bad": "已经变少的坏 token",
@@ -16,13 +16,13 @@ export default {
   "clip.note.overview":
     "好 token，ρ = 1.5：PPO 已不再推动。CISPO 仍以边界处的权重推动；SAPO 比不裁剪的代理目标略弱；GSPO 看整条序列，停得稍晚。",
   "clip.note.dual":
-    "一个坏 token 的概率涨到了五倍。PPO 在这一侧不裁剪，拉力随 ρ 无限增长；双重裁剪在 c 处截住。把 A 改成 +1，第二道界限就不见了。",
+    "一个坏 token 的概率涨到了五倍。PPO 在这一侧不裁剪，梯度随 ρ 无限增长；双重裁剪在 c 处截住。把 A 改成 +1，第二道界限就不见了。",
   "clip.note.higher":
     "概率为 2% 的 token，按 PPO 常用的 ε 只能涨到 2.4%。把上界抬高，下界不动，罕见的好 token 就能长大：这是 DAPO 对付熵崩塌的办法。",
   "clip.note.keeps":
     "PPO 会整个丢掉越界的 token。CISPO 只限制权重，保留 log π 的梯度，罕见而关键的 token 继续起作用。TRL 的变体只有一个很高的上限；TIS 的权重从不超过 1。",
   "clip.note.soft":
-    "SAPO 像 S 形函数那样减弱，VESPO 是以 1 为中心的钟形，DRO 像弹簧往回拉，在 ρ = e^(A/β) 处变号。它们都没有棱角。",
+    "SAPO 按 S 形函数减弱，VESPO 是以 1 为中心的钟形，DRO 像弹簧往回拉，在 ρ = e^(A/β) 处变号。它们都没有硬边界。",
   "clip.note.outlier":
     "八个 token 中有一个涨到三倍。PPO 会裁掉它；GSPO 看几何平均 3^(1/8) ≈ 1.147，保留它；GMPO 在求平均之前先裁这个 token。调高其他 token 的对数比率，看整条序列越界。",
   "clip.note.rare":
@@ -43,14 +43,14 @@ export default {
   "clip.tokens": "序列的 token 数",
   "clip.other": "其余每个的对数比率",
   "clip.sequence": "序列",
-  "clip.family.clip": "裁剪比率",
+  "clip.family.clip": "对比率裁剪",
   "clip.family.sequence": "整条序列一个比率",
   "clip.family.weight": "加权的 log π",
-  "clip.family.soft": "软门或弹簧",
+  "clip.family.soft": "软门控或弹簧",
   "clip.loss.surrogate": "TRPO 代理目标",
   "clip.loss.ppo": "PPO 裁剪",
   "clip.loss.higher": "Clip-higher",
-  "clip.loss.dual": "双重裁剪",
+  "clip.loss.dual": "双重裁剪（dual-clip）",
   "clip.loss.delta": "双侧 δ",
   "clip.loss.gspo": "GSPO",
   "clip.loss.luspo": "LUSPO",
@@ -96,34 +96,34 @@ export default {
   "clip.why.used": "谁在用",
   "clip.why.bound":
     "恰好在边界上，梯度取多少只是约定：这里取全值，各框架不同，甚至 torch 的不同版本也不同。曲线从不在边界上取点。",
-  "clip.means.surrogate": "没有任何界限：拉力随比率增长。TRPO 另用一个约束来限制它。",
+  "clip.means.surrogate": "没有任何界限：梯度随比率增长。TRPO 另用一个约束来限制它。",
   "clip.means.ppo":
     "取不裁剪与裁剪后收益中较差的一个。好 token 在 1 + ε 以上不再计入，坏 token 在 1 − ε 以下不再计入；另一侧全额计入，错误才能纠正。",
   "clip.means.higher": "两个宽度的 PPO。上宽度限制罕见的好 token 长得多快，因此取得比下宽度大。",
   "clip.means.dual":
-    "对坏 token，PPO 没有上界：比率 50 就拉 50 倍。双重裁剪规定损失最多 c·|A|，超过后梯度为 0。好 token 仍是普通 PPO。",
+    "对坏 token，PPO 没有上界：比率 50 就有 50 倍的梯度。双重裁剪规定损失最多 c·|A|，超过后梯度为 0。好 token 仍是普通 PPO。",
   "clip.means.delta":
     "未裁剪的比率最多按 δ 计，两种符号都如此。对坏 token 这就是双重裁剪；对好 token，1 + ε 的裁剪先起作用。",
   "clip.means.gspo":
     "整条序列只有一个比率，即各 token 比率的几何平均，再用 PPO 的裁剪：序列要么整条计入，要么整条不计。论文中的宽度很小，0.0003 和 0.0004，因为平均值变动不大。",
   "clip.means.luspo": "按长度给序列加权的 GSPO，长回答不再吃亏。对单条序列中的一个 token，曲线与 GSPO 相同。",
   "clip.means.gmpo":
-    "先在对数空间逐个裁剪比率，再取几何平均：0.4 表示在 e^−0.4 与 e^0.4 之间。离群的被按住，其余照常。",
+    "先在对数空间逐个裁剪比率，再取几何平均：0.4 表示在 e^−0.4 与 e^0.4 之间。离群的 token 被限制，其余照常。",
   "clip.means.vespo":
     "log π 乘以 φ，φ 取决于整条序列比率的乘积：在 1 处为 1，两侧变小。权重是常数，所以梯度就是它的形状；好 token 的峰在 w = k/λ。",
   "clip.means.cispo": "受限的比率只是权重，当作常数；求导的是 log π。所以梯度永不为 0：越界后停在边界处的大小。",
   "clip.means.cispoCap":
     "与 CISPO 相同，但界限是绝对上限，下方没有限制。TRL 里的“epsilon_high”就是这个上限，不是 1 + ε：名字相同，数字不同。",
   "clip.means.tis": "比率最多按 1 计：变得更可能的 token 当作 on-policy 来学，变少的随比率减弱。",
-  "clip.means.topr": "好回答直接模仿，不用比率；坏回答按比率计，最多为 1，策略已经放弃的 token 就不再打扰。",
+  "clip.means.topr": "好回答直接模仿，不用比率；坏回答按比率计，最多为 1，策略已经放弃的 token 就不再继续压低。",
   "clip.means.dppoTv":
     "token 的概率顺着推动方向移动超过 ε 就丢弃。比率只是权重，上限为 c。罕见 token 有余地，常见 token 没有。",
   "clip.means.dppoKl": "与总变差版的 DPPO 相同，但距离改用“是这个 token 还是别的”前后两个分布的 KL。",
   "clip.means.reinforce": "完全不用比率。无论策略在哪里，梯度都是 −A：on-policy 时正确，却看不到样本有多旧。",
   "clip.means.sapo": "裁剪变成 S 形函数：靠近 1 时就是普通代理目标，越远越弱。τ 越大减弱越快；坏 token 用略大的 τ。",
-  "clip.means.dro": "像弹簧：对数比率的平方按 β 收费。优势的推力与弹簧的拉力相等处梯度为 0，再远就反向。",
+  "clip.means.dro": "像弹簧：对数比率的平方乘以 β 作为代价。优势的推力与弹簧的拉力相等处梯度为 0，再远就反向。",
   "clip.means.klCov":
-    "对协方差最高的少数 token，离开旧策略要加价 κ|log ρ|。图中按被选中的 token 画；其余 token 仍是普通代理目标。",
+    "对协方差最高的少数 token，离开旧策略要加惩罚 κ|log ρ|。图中按被选中的 token 画；其余 token 仍是普通代理目标。",
   "clip.used.surrogate": "TRPO；Tinker 和 SkyRL（“importance_sampling”）；verl 的 KL-Cov 中未被选中的 token。",
   "clip.used.ppo": "verl、TRL 和 OpenRLHF，ε = 0.2。verl 始终加上双重裁剪。",
   "clip.used.higher": "DAPO（0.2 和 0.28）；各框架都有两个宽度，默认相等。",
@@ -144,7 +144,7 @@ export default {
   "clip.used.sapo": "verl、TRL、AReaL：τ 为 1 和 1.05。",
   "clip.used.dro": "verl 的“dro”（必须给出 β），ROLL 的“kimi15”取 0.1。",
   "clip.used.klCov": "verl 的“kl_cov”，设置里 κ = 0.1，文档却写 1。",
-  "clip.profiles": "谁从哪些数字开始",
+  "clip.profiles": "框架默认值",
   "clip.profiles.note": "普通裁剪的 ε，各家上下都是 0.2。",
   "clip.profiles.label": "框架默认值表，可横向滚动",
   "clip.profiles.what": "约定",

@@ -12,7 +12,7 @@ export default {
   "histories.pasted": "粘贴内容",
   "histories.reading": "正在读取第 {done} 个文件，共 {all} 个……",
   "histories.added": "已读取 {count} 个文件。",
-  "histories.clear": "清除提示",
+  "histories.clear": "清除消息",
   "histories.problem.nothing": "应为 JSON 数组，但文件是空的。",
   "histories.problem.encoding": "不是 UTF-8 文本。",
   "histories.problem.unreadable": "浏览器读不了这个文件。",

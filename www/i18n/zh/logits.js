@@ -49,7 +49,7 @@ export default {
   "logits.meaning.logProb": "训练要改变的就是它。归一化项 log Σ e^(z/τ) 遍历整个词表，先除以温度。",
   "logits.meaning.surprise": "被采样的 token 有多意外。对样本求平均就是熵：单个 token 给出的无偏估计。",
   "logits.meaning.proxy":
-    "它不是熵：H 是一个和，它只是其中一项。原始文档把它叫作熵，BNTO 记录的也是它。对样本求平均是 Σ p²·(−log p)，词表大时远小于 H；而且策略变尖锐时它反而上升，直到 p 达到 1/e。",
+    "它不是熵：H 是一个和，它只是其中一项。有的文档把它叫作熵，BNTO 也以这个名字记录它。对样本求平均是 Σ p²·(−log p)，词表大时远小于 H；而且策略变尖锐时它反而上升，直到 p 达到 1/e。",
   "logits.meaning.squares": "两次采样结果相同的概率。最优 token 基线用它衡量一个 token 的梯度能有多大。",
   "logits.meaning.choices": "多少个等概率的项会有同样的熵：即这一行的困惑度。",
   "logits.meaning.gradLogProb":

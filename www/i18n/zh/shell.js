@@ -23,7 +23,7 @@ export default {
   "refused.empty_mask": "没有有效的 token，无法求平均（{message}）。",
   "refused.too_few": "有效的 token 太少，无法计算这个统计量（{message}）。",
   "refused.length": "长度不一致（{message}）。",
-  "refused.unknown": "函数库拒绝了这次计算（{message}）。",
+  "refused.unknown": "无法计算（{message}）。",
   "tab.label": "页面",
   "tab.chain": "链条",
   "tab.kl": "KL",

@@ -4,7 +4,7 @@ export default {
   "preset.masked-reward": "奖励落在屏蔽的 token 上",
   "preset.dr-grpo-factor": "Dr. GRPO 漏掉的因子",
   "preset.k3-in-loss": "k3 放进损失",
-  "preset.group-of-one": "一个人的组",
+  "preset.group-of-one": "组内只有一个回答",
   "preset.one-winner": "一个赢家，四种框架",
   "preset.near-tie": "几乎平手，四种框架",
   "preset.note.mask-leak": "两个 token 加一个填充位，critic 恰好在填充位上给了 100。",
@@ -20,7 +20,7 @@ export default {
   "trap.happens": "会发生什么",
   "trap.right": "怎样才对",
   "trap.why": "为什么",
-  "trap.links": "出处",
+  "trap.links": "相关讨论",
   "trap.show": "查看",
   "trap.verdict.wrong": "错",
   "trap.verdict.right": "对",
@@ -49,7 +49,7 @@ export default {
   "trap.happens.group-of-one":
     "verl 保留原得分 0.7，相当于均值 0、标准差 1。OpenRLHF 对一个数求样本标准差：得 NaN，整个批次都被污染。",
   "trap.right.group-of-one": "得 0：没有别的回答，就谈不上比别的更好。",
-  "trap.why.group-of-one": "n − 1 等于 0，总得有人规定它的含义；每个提示词至少采样两个回答就没有这个问题。",
+  "trap.why.group-of-one": "n − 1 等于 0，各框架必须自己规定结果；每个提示词至少采样两个回答就没有这个问题。",
   "trap.happens.one-winner":
     "赢家得 1.499997（verl）、1.4997（TRL）、1.5（OpenRLHF），除以 n 时 1.73205，不除标准差时 0.75。",
   "trap.right.one-winner": "都不算错：同一个名字下的不同约定。",

@@ -7,6 +7,7 @@ import { refusalOf, refusalText } from "../../parts/refusals.js";
 import { find, html } from "../../parts/dom.js";
 import { choiceField, numberField } from "../../parts/fields.js";
 import { full, short } from "../../parts/format.js";
+import { tellBehind } from "../../parts/later.js";
 import { math, name } from "../../parts/math.js";
 import { csv } from "../csv.js";
 import { byEngine } from "./by-engine.js";
@@ -212,12 +213,15 @@ class LogitsView {
    */
   async ask(state, turn) {
     const { engine, chosen } = this.engines;
+    tellBehind(this.engines.element, true);
     // a value that is being dragged is drawn many times
     await new Promise((done) => {
       setTimeout(done, 60);
     });
     if (turn !== this.turn) return;
-    const found = await byEngine(engine, chosen, state);
+    const found = await byEngine(engine, chosen, state).finally(() => {
+      if (turn === this.turn) tellBehind(this.engines.element, false);
+    });
     if (turn !== this.turn) return;
     if ("problem" in found) this.engines.failed(engine, found.problem);
     else {
