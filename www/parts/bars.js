@@ -4,7 +4,8 @@ import { svg, html } from "./dom.js";
 import { digitsWide, short, subscript, visible } from "./format.js";
 import { t } from "../i18n/index.js";
 
-const WIDTH = 560;
+/** The picture is drawn as wide as its place, so that its letters keep their size; within these limits. */
+const [NARROWEST, WIDEST] = [260, 560];
 const HEIGHT = 190;
 const TOP = 22;
 const TICKS = 28;
@@ -34,6 +35,8 @@ const LETTER = 8.3;
  * @param {ChartData} data
  */
 export function drawChart(container, data) {
+  const place = container.clientWidth;
+  const width = place === 0 ? WIDEST : Math.max(NARROWEST, Math.min(WIDEST, place));
   const values = Array.from(data.values ?? []);
   const ghost = Array.from(data.ghost ?? []);
   const finite = [...values, ...ghost].filter(
@@ -47,14 +50,14 @@ export function drawChart(container, data) {
   // a number under a bar needs a line of its own above the tokens
   const bottom = low < 0 ? TICKS + 14 : TICKS;
   const y = (/** @type {number} */ value) => TOP + ((high / unit - value / unit) / span) * (HEIGHT - TOP - bottom);
-  const half = (WIDTH - 2 * SIDE) / (data.tokens.length * 2 + 2);
+  const half = (width - 2 * SIDE) / (data.tokens.length * 2 + 2);
   // centre of a token's column, or of the state to its left
   const x = (/** @type {number} */ index, /** @type {string} */ align) =>
     SIDE + half * (2 * index + (align === "action" ? 2 : 1));
 
   const list = values.map((value, index) => `${placeName(data, index)} ${short(value)}`).join(", ");
   const picture = svg("svg", {
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    viewBox: `0 0 ${width} ${HEIGHT}`,
     role: "img",
     "aria-label": t("chart.aria", { row: data.name, values: list }),
   });
@@ -72,8 +75,8 @@ export function drawChart(container, data) {
   const wide = (/** @type {number} */ value) => DIGIT * digitsWide(brief(value));
   const roomy = every === 1 && values.every((value, i) => data.mask[i] === false || wide(value) < 2 * half - 3);
   // a number over the first or the last bar may be wider than its column
-  const inside = (/** @type {number} */ centre, /** @type {number} */ width) =>
-    Math.max(width / 2 + 1, Math.min(WIDTH - width / 2 - 1, centre));
+  const inside = (/** @type {number} */ centre, /** @type {number} */ own) =>
+    Math.max(own / 2 + 1, Math.min(width - own / 2 - 1, centre));
   for (const [index, value] of values.entries()) {
     const dropped = data.mask[index] === false;
     const centre = x(index, data.align);
@@ -113,7 +116,7 @@ export function drawChart(container, data) {
       ),
     );
   }
-  picture.append(svg("line", { x1: SIDE, x2: WIDTH - SIDE, y1: y(0), y2: y(0), class: "zero" }));
+  picture.append(svg("line", { x1: SIDE, x2: width - SIDE, y1: y(0), y2: y(0), class: "zero" }));
   const key =
     ghost.length > 0 ? html("span", { class: "ghost-key" }, t("chart.ghost", { name: data.ghostName ?? "" })) : null;
   container.replaceChildren(html("h2", {}, data.title ?? t("chart.label", { row: data.name }), key), picture);

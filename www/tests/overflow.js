@@ -46,8 +46,8 @@ export function cutTexts() {
       const style = getComputedStyle(element);
       const brush = document.createElement("canvas").getContext("2d");
       brush.font = style.font;
-      const text = element.selectedOptions[0]?.text ?? "";
       const inner = element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+      const text = element.selectedOptions[0]?.text ?? "";
       // the arrow of the list
       report(element, text, brush.measureText(text).width + 14 - inner);
       return;
@@ -89,6 +89,32 @@ export function cutTexts() {
       );
       report(text, `svg ${text.textContent}`, by);
     }
+  }
+  // lines of a formula, broken or one under the other, do not run into each other
+  const inkOf = (part) => {
+    const leaves = part.childElementCount === 0 ? [part] : [...part.querySelectorAll("mi, mn, mo, mtext")];
+    const rects = leaves.map((leaf) => leaf.getBoundingClientRect()).filter(({ width }) => width > 0);
+    const edge = (name, of) => of(...rects.map((rect) => rect[name]));
+    return {
+      part,
+      left: edge("left", Math.min),
+      right: edge("right", Math.max),
+      top: edge("top", Math.min),
+      bottom: edge("bottom", Math.max),
+    };
+  };
+  for (const box of document.querySelectorAll("#main .formula, #main .lab-formula")) {
+    if (!visible(box)) continue;
+    const parts = [...box.querySelectorAll("math")].flatMap((math) =>
+      (math.matches(".broken") ? [...math.children] : [math]).map(inkOf),
+    );
+    for (const [index, one] of parts.entries())
+      for (const other of parts.slice(index + 1)) {
+        const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+        const high = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+        // letters that touch cannot be read
+        if (wide > 2 && high > -1) report(one.part, `${one.part.textContent} over ${other.part.textContent}`, high + 3);
+      }
   }
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth + 1) found.push(`the page by ${root.scrollWidth - root.clientWidth} px`);

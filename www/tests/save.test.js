@@ -3,13 +3,14 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { browserTest, cell, open } from "./harness.js";
+import { browserTest, cell, drawn, open } from "./harness.js";
 
 for (const theme of ["light", "dark"]) {
   test(`a chart as SVG and PNG, ${theme}`, browserTest, async () => {
     const { page, problems, close } = await open({ theme });
     await page.locator(cell("whitened", 0)).focus();
-    const { text, size, head, corner, bar } = await page.evaluate(async () => {
+    await drawn(page);
+    const { text, size, box, head, corner, bar } = await page.evaluate(async () => {
       const { svgText, pngBlob } = await import(new URL("parts/save.js", document.baseURI).href);
       const picture = document.querySelector("#chart svg");
       const blob = await pngBlob(picture, 2);
@@ -23,18 +24,20 @@ for (const theme of ["light", "dark"]) {
       return {
         text: svgText(picture),
         size: [image.width, image.height],
+        box: [picture.viewBox.baseVal.width, picture.viewBox.baseVal.height],
         head: [...new Uint8Array(await blob.arrayBuffer())].slice(0, 4),
         corner: colourAt(1, 1),
         bar: colourAt(first.x + first.width / 2, first.y + first.height / 2),
       };
     });
-    assert.deepEqual(size, [1120, 380]);
+    const [width, height] = box;
+    assert.deepEqual(size, [2 * width, 2 * height]);
     assert.deepEqual(head, [0x89, 0x50, 0x4e, 0x47]);
     assert.deepEqual(corner, theme === "light" ? [255, 255, 255] : [0x1d, 0x1f, 0x22]);
     assert.notDeepEqual(bar, corner);
     // nothing in it needs the page: no variables, classes, styles or handles
     assert.doesNotMatch(text, /var\(|class=|style=|data-|tabindex/);
-    assert.match(text, /^<\?xml[^>]*>\n<svg[^>]* width="560" height="190"/);
+    assert.match(text, new RegExp(`^<\\?xml[^>]*>\n<svg[^>]* width="${width}" height="${height}"`));
     assert.match(text, /font-family="/);
     assert.match(text, /<title>[^<]*0\.822412/);
     assert.deepEqual(problems, []);
