@@ -37,7 +37,7 @@ impl Clock {
     }
 }
 
-/// Tells the formulas' part of a backward pass from the network's: notes when the gradient reaches the network's result.
+/// Tells the formulas' part of a backward pass from the network's: notes when the gradient reaches a tensor.
 #[derive(Clone, Debug, Default)]
 pub struct Watch(Arc<Mutex<Option<Instant>>>);
 
@@ -51,18 +51,23 @@ impl Watch {
         result.apply_op1(self.clone())
     }
 
-    /// Gradients of a loss over the watched result; the time until they reach it is that of formulas.
+    /// Gradients of a loss over the watched result. The way from the loss to that result is that of formulas; candle
+    /// has sorted the nodes of the whole network before it.
     ///
     /// # Errors
     ///
     /// Those of candle.
-    pub fn backward(&self, loss: &Loss, clock: &mut Clock) -> tokenwise_candle::Result<GradStore> {
-        let start = Instant::now();
-        let gradients = loss.backward()?;
-        if let Some(reached) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            clock.formulas += reached.duration_since(start).as_secs_f64();
+    pub fn backward(&self, loss: &Loss, clock: &mut Clock) -> Result<GradStore> {
+        let start = Self::default();
+        let gradients = start.over(&loss.tensor)?.backward()?;
+        if let (Some(started), Some(reached)) = (start.reached(), self.reached()) {
+            clock.formulas += reached.duration_since(started).as_secs_f64();
         }
         Ok(gradients)
+    }
+
+    fn reached(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -87,7 +87,10 @@ fn ids(batch: &Batch<'_>, tokens: &Tensor, vocab: usize) -> Result<Vec<u32>> {
     }
     let keep = batch.mask().as_slice();
     if tokens.dtype() != DType::I64 {
-        let tokens: Vec<u32> = whole("tokens", tokens)?;
+        let tokens: Vec<u32> = match tokens.dtype() {
+            DType::U32 => Numbers::<u32>::of(tokens)?.slice()?.to_vec(),
+            _ => whole("tokens", tokens)?,
+        };
         let outside = tokens.iter().zip(keep).position(|(&id, &keep)| keep && id as usize >= vocab);
         return match outside {
             Some(index) => Err(tokenwise::Error::TokenId { index, id: tokens[index], vocab }.into()),

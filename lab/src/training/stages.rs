@@ -155,11 +155,10 @@ pub fn reference_log_probs(reference: &Network, rollout: &Rollout, clock: &mut C
     for part in &rollout.parts {
         let logits = predictions(reference, part, Pass::Forward)?.flatten_all()?.to_vec1::<f32>()?;
         let tokens = &rollout.tokens[part.tokens.clone()];
-        let (mut log_probs, mut entropy) = (vec![0.0; tokens.len()], vec![0.0; tokens.len()]);
+        let mut log_probs = vec![0.0; tokens.len()];
         clock.formula(|| {
             let input = policy::LogProbInput { logits: &logits, vocab: VOCABULARY, tokens };
-            let output = policy::LogProbOutput { log_probs: &mut log_probs, entropy: &mut entropy };
-            policy::log_probs_and_entropy(&rollout.row(part)?, input, &PolicyConfig::default(), output)
+            policy::token_log_probs(&rollout.row(part)?, input, &PolicyConfig::default(), &mut log_probs)
         })?;
         all.extend(log_probs);
     }
