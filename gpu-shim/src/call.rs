@@ -1,6 +1,6 @@
 //! Any covered formula by its name, with the core's errors and, where the device cannot answer, the core's result.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Deref};
 
 use tokenwise::policy::PolicyConfig;
 use tokenwise_catalogue::{Array, Call, Entry};
@@ -29,18 +29,62 @@ pub(crate) mod reward;
 pub(crate) mod rollout;
 
 /// Named numbers.
-type Numbers = Vec<(&'static str, f64)>;
+pub(crate) type Numbers = Vec<(&'static str, f64)>;
 
-/// What a formula wrote.
+/// What [`Recording::call`] wrote.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
-    /// The outputs, by the names of the entry.
-    pub(crate) columns: Vec<(&'static str, Column)>,
-    pub(crate) numbers: Option<Pending<Numbers>>,
+#[non_exhaustive]
+pub struct Answer {
+    /// The outputs, by the names of the entry. Flags are 1 and 0.
+    pub columns: Vec<(&'static str, Column)>,
+    /// The numbers that the formula returns, by their names, if it returns any.
+    pub numbers: Option<Pending<Numbers>>,
+}
+
+/// A call by name, some of whose inputs may be on the device already.
+pub(crate) struct Request<'c, 'a> {
+    call: &'c Call<'a, f32>,
+    resident: &'c [(&'c str, Column)],
+}
+
+impl<'a> Deref for Request<'_, 'a> {
+    type Target = Call<'a, f32>;
+
+    fn deref(&self) -> &Call<'a, f32> {
+        self.call
+    }
+}
+
+impl Request<'_, '_> {
+    /// The column of an input that is on the device.
+    fn resident(&self, name: &str) -> Option<Input<'static>> {
+        self.resident.iter().find(|(known, _)| *known == name).map(|(_, column)| column.into())
+    }
 }
 
 /// Checks a call, sends its inputs and records its kernels.
-pub(crate) type Runner = fn(&mut Recording<'_>, &Call<'_, f32>) -> Result<Answer, GpuError>;
+pub(crate) type Runner = fn(&mut Recording<'_>, &Request<'_, '_>) -> Result<Answer, GpuError>;
+
+impl Recording<'_> {
+    /// Any formula of the catalogue that has a kernel, by its name. Inputs in `resident` are read where they are on the
+    /// device; the others are inputs of `call`, and sent. The outputs of `call` are left alone.
+    ///
+    /// # Errors
+    ///
+    /// The core's refusal, as [`GpuError::Core`] or [`GpuError::Refused`]; [`GpuError::Unsupported`] with the reason
+    /// for a formula without a kernel; [`GpuError::Limit`].
+    pub fn call(
+        &mut self,
+        entry: &Entry,
+        call: &Call<'_, f32>,
+        resident: &[(&str, Column)],
+    ) -> Result<Answer, GpuError> {
+        match coverage(entry.name) {
+            Coverage::Kernel(run) => run(self, &Request { call, resident }),
+            Coverage::Core(reason) => Err(GpuError::Unsupported(reason.reason)),
+        }
+    }
+}
 
 /// The report of the device; where it did not answer, the core computes.
 pub(crate) fn or_core(
@@ -83,7 +127,7 @@ impl Gpu {
             }
         }
         let mut recording = self.record();
-        let answer = run(&mut recording, call).map_err(Reason::Failed)?;
+        let answer = run(&mut recording, &Request { call, resident: &[] }).map_err(Reason::Failed)?;
         let columns: Vec<_> =
             answer.columns.into_iter().map(|(name, column)| (name, recording.download(&column))).collect();
         let done = recording.submit().await.map_err(Reason::Failed)?;
@@ -108,11 +152,22 @@ impl Gpu {
 }
 
 /// A required input of numbers.
-pub(crate) fn real<'a>(call: &Call<'a, f32>, name: &'static str) -> Result<Input<'a>, GpuError> {
-    Ok(Input::Host(call.real(name)?))
+pub(crate) fn real<'a>(call: &Request<'_, 'a>, name: &'static str) -> Result<Input<'a>, GpuError> {
+    match call.resident(name) {
+        Some(column) => Ok(column),
+        None => Ok(Input::Host(call.real(name)?)),
+    }
 }
 
-pub(crate) fn batch<'a>(call: &Call<'a, f32>) -> Result<GpuBatch<'a>, GpuError> {
+/// An input of numbers that a call may omit.
+pub(crate) fn optional<'a>(call: &Request<'_, 'a>, name: &'static str) -> Result<Option<Input<'a>>, GpuError> {
+    match call.resident(name) {
+        Some(column) => Ok(Some(column)),
+        None => Ok(call.optional(name)?.map(Input::Host)),
+    }
+}
+
+pub(crate) fn batch<'a>(call: &Request<'_, 'a>) -> Result<GpuBatch<'a>, GpuError> {
     Ok(GpuBatch::new(call.batch()?))
 }
 
@@ -125,24 +180,26 @@ fn numbers<T: 'static>(pending: Pending<T>, named: impl Fn(T) -> Numbers + Send 
     Answer { columns: Vec::new(), numbers: Some(Pending::new(move |done| named(done.get(&pending)))) }
 }
 
-pub(crate) fn policy_input<'a>(call: &Call<'a, f32>) -> Result<PolicyLossColumns<'a>, GpuError> {
+pub(crate) fn policy_input<'a>(call: &Request<'_, 'a>) -> Result<PolicyLossColumns<'a>, GpuError> {
     Ok(PolicyLossColumns {
         log_probs: real(call, "log_probs")?,
         old_log_probs: real(call, "old_log_probs")?,
         advantages: real(call, "advantages")?,
-        weights: call.optional("weights")?.map(Input::Host),
+        weights: optional(call, "weights")?,
     })
 }
 
-fn logits(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<LogProbColumns, GpuError> {
-    let tokens = call.inputs.index("tokens")?;
-    let input =
-        LogitColumns { logits: real(call, "logits")?, vocab: call.inputs.size("vocab")?, tokens: Input::Words(tokens) };
+fn logits(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<LogProbColumns, GpuError> {
+    let tokens = match call.resident("tokens") {
+        Some(column) => column,
+        None => Input::Words(call.inputs.index("tokens")?),
+    };
+    let input = LogitColumns { logits: real(call, "logits")?, vocab: call.inputs.size("vocab")?, tokens };
     recording.log_probs(&batch(call)?, &input, &call.config::<PolicyConfig>()?)
 }
 
 /// Logits without tokens: those of the first entry are as good as any.
-fn rows(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<LogProbColumns, GpuError> {
+fn rows(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<LogProbColumns, GpuError> {
     let batch = batch(call)?;
     let tokens = vec![0; batch.tokens()];
     let input = LogitColumns {
@@ -153,52 +210,52 @@ fn rows(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<LogProbCo
     recording.log_probs(&batch, &input, &call.config::<PolicyConfig>()?)
 }
 
-pub(crate) fn log_probs_and_entropy(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn log_probs_and_entropy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let out = logits(recording, call)?;
     Ok(Answer { columns: vec![("log_probs", out.log_probs), ("entropy", out.entropy)], numbers: None })
 }
 
-pub(crate) fn token_log_probs(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn token_log_probs(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("log_probs", logits(recording, call)?.log_probs))
 }
 
-pub(crate) fn entropy(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn entropy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("entropy", rows(recording, call)?.entropy))
 }
 
-pub(crate) fn sum_squared_probs(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn sum_squared_probs(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("out", rows(recording, call)?.sum_squared_probs))
 }
 
-pub(crate) fn logits_gradient(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn logits_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let of = logits(recording, call)?;
     let (grad_log_probs, grad_entropy) = (real(call, "grad_log_probs")?, real(call, "grad_entropy")?);
     let grad = recording.logits_gradient(&batch(call)?, &of, &grad_log_probs, Some(&grad_entropy))?;
     Ok(column("grad_logits", grad))
 }
 
-pub(crate) fn kl_input<'a>(call: &Call<'a, f32>) -> Result<KlColumns<'a>, GpuError> {
+pub(crate) fn kl_input<'a>(call: &Request<'_, 'a>) -> Result<KlColumns<'a>, GpuError> {
     Ok(KlColumns { log_probs: real(call, "log_probs")?, ref_log_probs: real(call, "ref_log_probs")? })
 }
 
-pub(crate) fn kl_estimate(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn kl_estimate(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("kl", recording.kl_estimate(&batch(call)?, &kl_input(call)?, &call.config()?)?))
 }
 
-pub(crate) fn kl_gradient(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn kl_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("grad", recording.kl_gradient(&batch(call)?, &kl_input(call)?, &call.config()?)?))
 }
 
-pub(crate) fn place_scores(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn place_scores(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("rewards", recording.place_scores(&batch(call)?, &real(call, "scores")?)?))
 }
 
-pub(crate) fn shape_rewards(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn shape_rewards(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let input = ShapeColumns { scores: real(call, "scores")?, kl: real(call, "kl")? };
     Ok(column("rewards", recording.shape_rewards(&batch(call)?, &input, &call.config()?)?))
 }
 
-fn gae_input<'a>(call: &Call<'a, f32>) -> Result<GaeColumns<'a>, GpuError> {
+fn gae_input<'a>(call: &Request<'_, 'a>) -> Result<GaeColumns<'a>, GpuError> {
     Ok(GaeColumns {
         rewards: real(call, "rewards")?,
         values: real(call, "values")?,
@@ -206,38 +263,38 @@ fn gae_input<'a>(call: &Call<'a, f32>) -> Result<GaeColumns<'a>, GpuError> {
     })
 }
 
-pub(crate) fn gae(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn gae(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let (advantages, returns) = recording.gae(&batch(call)?, &gae_input(call)?, &call.config()?)?;
     Ok(Answer { columns: vec![("advantages", advantages), ("returns", returns)], numbers: None })
 }
 
-pub(crate) fn discounted_returns(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn discounted_returns(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let (rewards, bootstrap) = (real(call, "rewards")?, real(call, "bootstrap")?);
     Ok(column("returns", recording.discounted_returns(&batch(call)?, &rewards, &bootstrap, &call.config()?)?))
 }
 
-pub(crate) fn td_lambda(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn td_lambda(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("returns", recording.td_lambda(&batch(call)?, &gae_input(call)?, &call.config()?)?))
 }
 
-pub(crate) fn broadcast(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn broadcast(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("out", recording.broadcast(&batch(call)?, &real(call, "values")?)?))
 }
 
-pub(crate) fn sequence_sums(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn sequence_sums(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("out", recording.fold_sequences(Fold::Sum, &batch(call)?, &real(call, "rewards")?)?))
 }
 
-pub(crate) fn leave_one_out(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn leave_one_out(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let groups = GpuGroups::new(call.groups()?);
     Ok(column("out", recording.leave_one_out(&groups, &real(call, "scores")?, &call.config()?)?))
 }
 
-pub(crate) fn whiten(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn whiten(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("out", recording.whiten(&batch(call)?, &real(call, "values")?, &call.config()?)?))
 }
 
-pub(crate) fn moments(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn moments(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let moments = recording.moments(&batch(call)?, &real(call, "values")?)?;
     let numbers = Pending::new(move |done| {
         let moments = done.get(&moments);

@@ -1,6 +1,6 @@
 //! Data on the device: [`Column`], and [`Input`], which may also be host data that is still to be sent.
 
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 
 use half::{bf16, f16};
 use wgpu::{Buffer, BufferBinding, BufferUsages};
@@ -58,7 +58,7 @@ pub struct Column {
 #[derive(Clone, Debug)]
 enum Source {
     Pooled(Arc<Pooled>),
-    Foreign(Buffer),
+    Foreign { buffer: Buffer, _owner: Option<Arc<dyn Any + Send + Sync>> },
 }
 
 impl Column {
@@ -92,7 +92,18 @@ impl Column {
         if end().is_none_or(|end| end > buffer.size()) {
             return Err(GpuError::Unsupported("a column ends within its buffer"));
         }
-        Ok(Self { source: Source::Foreign(buffer), offset: first * format.bytes(), len, format })
+        Ok(Self { source: Source::Foreign { buffer, _owner: None }, offset: first * format.bytes(), len, format })
+    }
+
+    /// The same column of a caller's buffer, which holds `owner` for as long as it or a clone of it is held, by the
+    /// caller or by work on the device: a trainer may otherwise give the range to another tensor when it drops its own.
+    #[must_use]
+    pub fn owned_by(self, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        let source = match self.source {
+            Source::Foreign { buffer, .. } => Source::Foreign { buffer, _owner: Some(owner) },
+            pooled @ Source::Pooled(_) => pooled,
+        };
+        Self { source, ..self }
     }
 
     /// `len` words with arbitrary contents.
@@ -140,7 +151,7 @@ impl Column {
     pub fn buffer(&self) -> (&Buffer, u64) {
         let buffer = match &self.source {
             Source::Pooled(pooled) => pooled.buffer(),
-            Source::Foreign(buffer) => buffer,
+            Source::Foreign { buffer, .. } => buffer,
         };
         (buffer, self.offset)
     }

@@ -1,11 +1,10 @@
 //! KL estimates times an importance weight, part of stage 2.
 
 use tokenwise::divergence::{KlBounds, KlEstimator, KlWeight, KlWeightedConfig};
-use tokenwise_catalogue::Call;
 
 use crate::{
     batch::GpuBatch,
-    call::{self, Answer},
+    call::{self, Answer, Request},
     column::{Column, Input},
     divergence::{kl_settings, KL_SETTINGS},
     error::GpuError,
@@ -175,7 +174,7 @@ impl Recording<'_> {
     }
 }
 
-fn input<'a>(call: &Call<'a, f32>) -> Result<KlWeightedColumns<'a>, GpuError> {
+fn input<'a>(call: &Request<'_, 'a>) -> Result<KlWeightedColumns<'a>, GpuError> {
     Ok(KlWeightedColumns {
         log_probs: call::real(call, "log_probs")?,
         ref_log_probs: call::real(call, "ref_log_probs")?,
@@ -184,13 +183,13 @@ fn input<'a>(call: &Call<'a, f32>) -> Result<KlWeightedColumns<'a>, GpuError> {
 }
 
 /// By name.
-pub(crate) fn value(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn value(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let kl = recording.kl_importance_weighted(&call::batch(call)?, &input(call)?, &call.config()?)?;
     Ok(call::column("kl", kl))
 }
 
 /// By name.
-pub(crate) fn gradient(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let (batch, grad_kl) = (call::batch(call)?, call::real(call, "grad_kl")?);
     let grad = recording.kl_importance_weighted_gradient(&batch, &input(call)?, &grad_kl, &call.config()?)?;
     Ok(call::column("grad", grad))

@@ -5,8 +5,8 @@
 //!
 //! * [`Recording`] chains kernels on the device. Its methods take [`Input`]s, host slices or [`Column`]s that are on
 //!   the device already, and give columns; one [`Recording::submit`] runs all of them and reads back only what was
-//!   asked for. Columns may also be ranges of a trainer's own buffers ([`Column::from_buffer`]), which results can be copied
-//!   to ([`Recording::copy_to`]).
+//!   asked for. Columns may also be ranges of a trainer's own buffers ([`Column::from_buffer`]), which results can be
+//!   copied to ([`Recording::copy_to`]). [`Recording::call`] records any formula by its name.
 //! * [`Gpu::call`] runs any formula of the catalogue by its name; what the device cannot answer, the core does.
 //!   [`coverage`] lists which formulas have a kernel.
 //! * [`Engine`] has the core's own calls and chooses: calls that are too small, or that the device cannot run, go to
@@ -119,6 +119,7 @@ mod weight;
 
 pub use advantage::GaeColumns;
 pub use batch::{GpuBatch, GpuGroups};
+pub use call::Answer;
 pub use column::{Column, Format, Input};
 pub use context::{Backends, Gpu, GpuOptions, Limits, PowerPreference};
 pub use credit::{AttentionColumns, RemaxColumns, TeacherColumns};

@@ -234,6 +234,16 @@ fn load_grad_entropy(slot: u32) -> u32 { return grad_entropy[slot]; }";
 const WITHOUT_ENTROPY: &str = "fn load_grad_entropy(slot: u32) -> u32 { return 0u; }";
 
 impl LogProbColumns {
+    /// The logits, as they were given.
+    pub const fn logits(&self) -> &Column {
+        &self.logits
+    }
+
+    /// The tokens, as they were given.
+    pub const fn tokens(&self) -> &Column {
+        &self.tokens
+    }
+
     fn params(&self, piece: &Piece, shift: u64, pieces: u64) -> [u32; 10] {
         // all are at most the number of words of a buffer, which fits into u32
         [

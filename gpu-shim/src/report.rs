@@ -99,8 +99,8 @@ impl Report {
         self.special |= other.special;
     }
 
-    /// The core computed.
-    pub(crate) const fn core(reason: Reason, host: Option<Duration>) -> Self {
+    /// The core computed, in this time on the host.
+    pub const fn core(reason: Reason, host: Option<Duration>) -> Self {
         Self { ran: Ran::Core(reason), host, device: None, bytes_up: 0, bytes_down: 0, dispatches: 0, special: false }
     }
 }

@@ -1,10 +1,8 @@
 //! The weight of each token in the dual game.
 
-use tokenwise_catalogue::Call;
-
 use crate::{
     batch::{GpuBatch, Segmented},
-    call,
+    call::{self, Request},
     column::{Column, Input},
     error::GpuError,
     recording::Recording,
@@ -26,7 +24,7 @@ pub enum WeightColumn<'a> {
 
 impl<'a> WeightColumn<'a> {
     /// The weight of a call by name. An unknown name is left to the core's error.
-    pub(crate) fn of(call: &Call<'a, f32>) -> Result<Self, GpuError> {
+    pub(crate) fn of(call: &Request<'_, 'a>) -> Result<Self, GpuError> {
         Ok(match call.inputs.optional_text("weight")? {
             None | Some("plain") => Self::Plain,
             Some("kl-gated") => Self::KlGated,

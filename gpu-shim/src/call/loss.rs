@@ -1,9 +1,9 @@
 //! The losses by their names.
 
 use tokenwise::loss::*;
-use tokenwise_catalogue::{find, Call};
+use tokenwise_catalogue::find;
 
-use super::{batch, column, kl_input, policy_input, real, Answer};
+use super::{batch, column, kl_input, optional, policy_input, real, Answer, Request};
 use crate::{
     batch::GpuGroups,
     column::Input,
@@ -40,24 +40,24 @@ fn plain_answer(result: LossResult<f64>) -> Answer {
     Answer { columns: vec![("grad", grad)], numbers: Some(numbers) }
 }
 
-pub(crate) fn clip_cov(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn clip_cov(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<ClipCovConfig<'_>>()?;
     let selected: Vec<f32> = call.inputs.flag("selected")?.iter().map(|&selected| f32::from(selected)).collect();
     let input = ClipCovColumns { policy: policy_input(call)?, selected: Input::Host(&selected) };
     Ok(answer("clip_cov", recording.clip_cov(&batch(call)?, &input, &config)?))
 }
 
-pub(crate) fn topr(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn topr(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<ToprConfig<'_>>()?;
     let input = ToprColumns { policy: policy_input(call)?, scores: real(call, "scores")? };
     Ok(plain_answer(recording.topr(&batch(call)?, &input, &config)?))
 }
 
-pub(crate) fn dual_game(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn dual_game(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<DualGameConfig<'_>>()?;
     let input = DualGameColumns {
         policy: policy_input(call)?,
-        ref_log_probs: call.optional("ref_log_probs")?.map(Input::Host),
+        ref_log_probs: optional(call, "ref_log_probs")?,
         weight: WeightColumn::of(call)?,
     };
     let LossResult { grad, loss } = recording.dual_game(&batch(call)?, &input, &config)?;
@@ -74,20 +74,20 @@ pub(crate) fn dual_game(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> 
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn gspo(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn gspo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<GspoConfig<'_>>()?;
     Ok(answer("gspo", recording.gspo(&batch(call)?, &policy_input(call)?, &config)?))
 }
 
-pub(crate) fn luspo(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn luspo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(answer("luspo", recording.luspo(&batch(call)?, &policy_input(call)?, &call.config()?)?))
 }
 
-pub(crate) fn gmpo(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn gmpo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(answer("gmpo", recording.gmpo(&batch(call)?, &policy_input(call)?, &call.config()?)?))
 }
 
-pub(crate) fn vespo(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn vespo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<VespoConfig<'_>>()?;
     let LossResult { grad, loss } = recording.vespo(&batch(call)?, &policy_input(call)?, &config)?;
     let numbers = Pending::new(move |done| {
@@ -97,29 +97,29 @@ pub(crate) fn vespo(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Resu
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn gvpo(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn gvpo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let (batch, groups) = (batch(call)?, GpuGroups::new(call.groups()?));
     Ok(plain_answer(recording.gvpo(&batch, &groups, &policy_input(call)?, &call.config()?)?))
 }
 
-pub(crate) fn positive_nll(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn positive_nll(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let input = PositiveNllColumns { log_probs: real(call, "log_probs")?, scores: real(call, "scores")? };
     Ok(plain_answer(recording.positive_nll(&batch(call)?, &input, &call.config()?)?))
 }
 
-pub(crate) fn aggregate(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn aggregate(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<Aggregate<'_>>()?;
     let LossResult { grad, loss } = recording.aggregate(&batch(call)?, &real(call, "losses")?, &config)?;
     let numbers = Pending::new(move |done| vec![("loss", done.get(&loss))]);
     Ok(Answer { columns: vec![("weights", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn entropy_bonus(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn entropy_bonus(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<EntropyBonusConfig<'_>>()?;
     Ok(plain_answer(recording.entropy_bonus(&batch(call)?, &real(call, "entropy")?, &config)?))
 }
 
-pub(crate) fn value_loss(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn value_loss(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<ValueConfig<'_>>()?;
     let input = ValueLossColumns {
         predictions: real(call, "predictions")?,
@@ -134,7 +134,7 @@ pub(crate) fn value_loss(recording: &mut Recording<'_>, call: &Call<'_, f32>) ->
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn kl_loss(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn kl_loss(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<KlLossConfig<'_>>()?;
     let LossResult { grad, loss } = recording.kl_loss(&batch(call)?, &kl_input(call)?, &config)?;
     let numbers = Pending::new(move |done| {
@@ -144,13 +144,13 @@ pub(crate) fn kl_loss(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Re
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn opd_loss(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn opd_loss(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<OpdLossConfig<'_>>()?;
     let input = OpdLossColumns {
         log_probs: real(call, "log_probs")?,
         old_log_probs: real(call, "old_log_probs")?,
         teacher_log_probs: real(call, "teacher_log_probs")?,
-        weights: call.optional("weights")?.map(Input::Host),
+        weights: optional(call, "weights")?,
     };
     let LossResult { grad, loss } = recording.opd_loss(&batch(call)?, &input, &config)?;
     let numbers = Pending::new(move |done| {
@@ -168,13 +168,13 @@ pub(crate) fn opd_loss(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> R
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn ref_kl(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn ref_kl(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<RefKlConfig<'_>>()?;
     let input = RefKlColumns {
         log_probs: real(call, "log_probs")?,
         old_log_probs: real(call, "old_log_probs")?,
         ref_log_probs: real(call, "ref_log_probs")?,
-        weights: call.optional("weights")?.map(Input::Host),
+        weights: optional(call, "weights")?,
     };
     let LossResult { grad, loss } = recording.ref_kl(&batch(call)?, &input, &config)?;
     let numbers = Pending::new(move |done| {
@@ -190,7 +190,7 @@ pub(crate) fn ref_kl(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Res
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn iw_opd(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn iw_opd(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let config = call.loss_config::<IwOpdConfig<'_>>()?;
     let input = IwOpdColumns {
         log_probs: real(call, "log_probs")?,
@@ -212,16 +212,16 @@ pub(crate) fn iw_opd(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Res
     Ok(Answer { columns: vec![("grad", grad)], numbers: Some(numbers) })
 }
 
-pub(crate) fn token_weights(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn token_weights(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let input = TokenWeightColumns {
         log_probs: real(call, "log_probs")?,
-        ref_log_probs: call.optional("ref_log_probs")?.map(Input::Host),
+        ref_log_probs: optional(call, "ref_log_probs")?,
         advantages: real(call, "advantages")?,
         weight: WeightColumn::of(call)?,
     };
     Ok(column("weights", recording.token_weights(&batch(call)?, &input)?))
 }
 
-pub(crate) fn advantage_jump(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+pub(crate) fn advantage_jump(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("out", recording.advantage_jump(&batch(call)?, &real(call, "advantages")?)?))
 }

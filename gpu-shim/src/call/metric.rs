@@ -1,11 +1,9 @@
 //! Runners of the metrics.
 
 use tokenwise::{metric::Analysis, CoMoments};
-use tokenwise_catalogue::Call;
 
-use super::{batch, column, kl_input, numbers, real, Answer};
+use super::{batch, column, kl_input, numbers, optional, real, Answer, Request};
 use crate::{
-    column::Input,
     error::GpuError,
     metric::{AnalysisColumns, ExplainedVarianceColumns, PairColumns, RatioColumns, VarianceProxyColumns},
     recording::{Pending, Recording},
@@ -13,21 +11,21 @@ use crate::{
 
 type Answered = Result<Answer, GpuError>;
 
-pub(crate) fn mean(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn mean(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let mean = recording.mean(&batch(call)?, &real(call, "values")?, &call.config()?)?;
     Ok(numbers(mean, |mean| vec![("mean", mean)]))
 }
 
-pub(crate) fn variance(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn variance(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let variance = recording.variance(&batch(call)?, &real(call, "values")?, &call.config()?)?;
     Ok(numbers(variance, |variance| vec![("variance", variance)]))
 }
 
-fn pair<'a>(call: &Call<'a, f32>) -> Result<PairColumns<'a>, GpuError> {
+fn pair<'a>(call: &Request<'_, 'a>) -> Result<PairColumns<'a>, GpuError> {
     Ok(PairColumns { x: real(call, "x")?, y: real(call, "y")? })
 }
 
-pub(crate) fn co_moments(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn co_moments(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let moments = recording.co_moments(&batch(call)?, &pair(call)?)?;
     Ok(numbers(moments, |moments: CoMoments| {
         vec![
@@ -41,18 +39,18 @@ pub(crate) fn co_moments(recording: &mut Recording<'_>, call: &Call<'_, f32>) ->
     }))
 }
 
-pub(crate) fn correlation(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn correlation(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let correlation = recording.correlation(&batch(call)?, &pair(call)?)?;
     Ok(numbers(correlation, |correlation| vec![("correlation", correlation)]))
 }
 
-pub(crate) fn explained_variance(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn explained_variance(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let input = ExplainedVarianceColumns { values: real(call, "values")?, returns: real(call, "returns")? };
     let share = recording.explained_variance(&batch(call)?, &input, &call.config()?)?;
     Ok(numbers(share, |share| vec![("explained_variance", share)]))
 }
 
-fn analysis_of(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Pending<Analysis>, GpuError> {
+fn analysis_of(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Pending<Analysis>, GpuError> {
     let input = AnalysisColumns {
         old_log_probs: real(call, "old_log_probs")?,
         advantages: real(call, "advantages")?,
@@ -61,11 +59,11 @@ fn analysis_of(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Pe
     recording.analysis(&batch(call)?, &input)
 }
 
-pub(crate) fn analysis(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn analysis(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     Ok(numbers(analysis_of(recording, call)?, |analysis| analysis.entries().to_vec()))
 }
 
-pub(crate) fn analysis_sums(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn analysis_sums(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     Ok(numbers(analysis_of(recording, call)?, |analysis| {
         let moments = analysis.moments;
         vec![
@@ -83,12 +81,12 @@ pub(crate) fn analysis_sums(recording: &mut Recording<'_>, call: &Call<'_, f32>)
     }))
 }
 
-pub(crate) fn kl_means(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn kl_means(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let means = recording.kl_means(&batch(call)?, &kl_input(call)?, &call.config()?)?;
     Ok(numbers(means, |means| vec![("k1", means.k1), ("abs", means.abs), ("k2", means.k2), ("k3", means.k3)]))
 }
 
-pub(crate) fn clip_fractions(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn clip_fractions(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let input = RatioColumns {
         log_probs: real(call, "log_probs")?,
         old_log_probs: real(call, "old_log_probs")?,
@@ -100,26 +98,26 @@ pub(crate) fn clip_fractions(recording: &mut Recording<'_>, call: &Call<'_, f32>
     }))
 }
 
-pub(crate) fn effective_sample_size(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn effective_sample_size(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let size = recording.effective_sample_size(&batch(call)?, &real(call, "weights")?)?;
     Ok(numbers(size, |size| vec![("effective_sample_size", size)]))
 }
 
-pub(crate) fn row_means(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn row_means(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     call.config::<tokenwise::MeanConfig>()?;
     Ok(column("out", recording.row_means(&batch(call)?, &real(call, "values")?)?))
 }
 
-pub(crate) fn row_normalize(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn row_normalize(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     Ok(column("out", recording.row_normalize(&batch(call)?, &real(call, "values")?, &call.config()?)?))
 }
 
-pub(crate) fn variance_proxy(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Answered {
+pub(crate) fn variance_proxy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Answered {
     let input = VarianceProxyColumns {
         old_log_probs: real(call, "old_log_probs")?,
         sum_pi_squared: real(call, "sum_pi_squared")?,
         advantages: real(call, "advantages")?,
-        weights: call.optional("weights")?.map(Input::Host),
+        weights: optional(call, "weights")?,
     };
     let proxy = recording.variance_proxy(&batch(call)?, &input, &call.config()?)?;
     Ok(numbers(proxy, |proxy| proxy.entries().to_vec()))

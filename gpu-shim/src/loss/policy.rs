@@ -7,12 +7,11 @@ use tokenwise::{
     },
     Divisor,
 };
-use tokenwise_catalogue::Call;
 
 use super::{check_config, mean_over, LossResult, Weights};
 use crate::{
     batch::GpuBatch,
-    call::{self, loss::answer, Answer},
+    call::{self, loss::answer, Answer, Request},
     column::Input,
     error::GpuError,
     recording::{Pending, Recording},
@@ -174,7 +173,7 @@ macro_rules! policy_losses {
         pub(crate) mod by_name {
             use super::*;
 
-            $(pub(crate) fn $name(recording: &mut Recording<'_>, call: &Call<'_, f32>) -> Result<Answer, GpuError> {
+            $(pub(crate) fn $name(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
                 let config = call.loss_config::<$config<'_>>()?;
                 let result = recording.$name(&call::batch(call)?, &call::policy_input(call)?, &config)?;
                 Ok(answer(stringify!($name), result))

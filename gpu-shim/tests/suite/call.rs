@@ -34,7 +34,7 @@ impl Tokens {
         Self { width: Some(width), ..Self::packed(random, &vec![width; rows]) }
     }
 
-    fn batch(&self) -> Batch<'_> {
+    pub(crate) fn batch(&self) -> Batch<'_> {
         let layout = match self.width {
             Some(width) => Layout::padded(self.offsets.len() - 1, width),
             None => Layout::packed(&self.offsets),
@@ -42,7 +42,7 @@ impl Tokens {
         Batch::new(layout.unwrap(), Mask::new(&self.keep)).unwrap()
     }
 
-    fn groups(&self) -> Groups<'_> {
+    pub(crate) fn groups(&self) -> Groups<'_> {
         Groups::from_ids(&self.groups).unwrap()
     }
 

@@ -17,6 +17,7 @@ mod limits;
 mod log_probs;
 mod losses;
 mod reasons;
+mod resident;
 mod special;
 mod textbook;
 
