@@ -13,7 +13,7 @@ use crate::{
 
 /// An output: a flat tensor.
 #[derive(Clone, Debug)]
-enum Output {
+pub(crate) enum Output {
     Numbers(Tensor<1>),
     Ints(Tensor<1, Int>),
     Bools(Tensor<1, Bool>),
@@ -22,8 +22,11 @@ enum Output {
 /// What a formula returned: tensors and numbers by the names of the core.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    outputs: Vec<(&'static str, Output, Vec<usize>)>,
-    numbers: Vec<(Cow<'static, str>, f64)>,
+    pub(crate) outputs: Vec<(&'static str, Output, Vec<usize>)>,
+    pub(crate) numbers: Vec<(Cow<'static, str>, f64)>,
+    /// Of a call on the device.
+    #[cfg(feature = "wgpu")]
+    pub(crate) report: Option<tokenwise_gpu::Report>,
 }
 
 /// The sizes of an output as an array, if it has `D` dimensions.
@@ -87,6 +90,12 @@ impl Results {
     /// All numbers, as a trainer logs them.
     pub fn numbers(&self) -> impl Iterator<Item = (&str, f64)> {
         self.numbers.iter().map(|(name, number)| (name.as_ref(), *number))
+    }
+
+    /// Who computed a call of [`OnDevice`](crate::wgpu::OnDevice), and at what cost; `None` for one of the host.
+    #[cfg(feature = "wgpu")]
+    pub const fn report(&self) -> Option<&tokenwise_gpu::Report> {
+        self.report.as_ref()
     }
 
     /// Takes a flat output of numbers out.
@@ -167,7 +176,7 @@ fn run_as<R: Number + Element>(
     let numbers = call.numbers;
 
     let device = named.device();
-    let mut results = Results { outputs: Vec::new(), numbers };
+    let mut results = Results { numbers, ..Default::default() };
     for ((name, array), column) in outputs.into_iter().zip(entry.outputs) {
         let dims = named.shape(column.kind, array.len());
         let output = match array {

@@ -77,6 +77,30 @@ pub enum Error {
     },
     /// The loss does not depend on a tensor that requires a gradient.
     NotTracked,
+    /// A tensor is on another device than the one that computes.
+    #[cfg(feature = "wgpu")]
+    Device {
+        /// The input.
+        input: String,
+        /// The device that computes.
+        expected: String,
+        /// The device of the tensor.
+        got: String,
+    },
+    /// burn did not give the buffer of a tensor.
+    #[cfg(feature = "wgpu")]
+    Buffer {
+        /// The input or output.
+        input: String,
+        /// Why.
+        reason: String,
+    },
+    /// burn did not initialize its device.
+    #[cfg(feature = "wgpu")]
+    Init(burn::tensor::wgpu::WgpuInitError),
+    /// tokenwise-gpu refused or the device failed.
+    #[cfg(feature = "wgpu")]
+    Gpu(tokenwise_gpu::GpuError),
 }
 
 /// The result of every function.
@@ -98,6 +122,14 @@ impl fmt::Display for Error {
             Self::Entry { input, index, got } => write!(f, "{input}[{index}]: expected 0 or more, got {got}"),
             Self::Output { name } => write!(f, "{name}: the formula returned nothing of this name and kind"),
             Self::NotTracked => f.write_str("the loss depends on no tensor that requires a gradient"),
+            #[cfg(feature = "wgpu")]
+            Self::Device { input, expected, got } => write!(f, "{input}: expected a tensor on {expected}, got {got}"),
+            #[cfg(feature = "wgpu")]
+            Self::Buffer { input, reason } => write!(f, "{input}: no buffer of the tensor: {reason}"),
+            #[cfg(feature = "wgpu")]
+            Self::Init(error) => write!(f, "burn did not initialize its wgpu device: {error}"),
+            #[cfg(feature = "wgpu")]
+            Self::Gpu(error) => error.fmt(f),
         }
     }
 }
@@ -109,6 +141,8 @@ impl std::error::Error for Error {
             Self::Config(error) => Some(error),
             Self::Call(error) => Some(error.as_ref()),
             Self::Read(error) => Some(error),
+            #[cfg(feature = "wgpu")]
+            Self::Gpu(error) => Some(error),
             _ => None,
         }
     }
@@ -139,5 +173,23 @@ impl From<Refusal> for Error {
 impl From<TensorReadError> for Error {
     fn from(error: TensorReadError) -> Self {
         Self::Read(error)
+    }
+}
+
+#[cfg(feature = "wgpu")]
+impl From<tokenwise_gpu::GpuError> for Error {
+    fn from(error: tokenwise_gpu::GpuError) -> Self {
+        match error {
+            tokenwise_gpu::GpuError::Core(error) => Self::Core(error),
+            tokenwise_gpu::GpuError::Refused(refusal) => refusal.into(),
+            other => Self::Gpu(other),
+        }
+    }
+}
+
+#[cfg(feature = "wgpu")]
+impl From<burn::tensor::wgpu::WgpuInitError> for Error {
+    fn from(error: burn::tensor::wgpu::WgpuInitError) -> Self {
+        Self::Init(error)
     }
 }

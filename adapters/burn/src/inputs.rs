@@ -44,6 +44,12 @@ impl Input<'_> {
         }
     }
 
+    /// Whether it is a tensor without entries, which has no buffer.
+    #[cfg(feature = "wgpu")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.dims().is_some_and(|dims| dims.contains(&0))
+    }
+
     /// The shape of a tensor.
     fn dims(&self) -> Option<&[usize]> {
         match self {
@@ -139,7 +145,7 @@ impl<'a, 'b> Named<'a, 'b> {
         }
     }
 
-    fn given(&self) -> impl Iterator<Item = (&'static Column, &'b Input<'a>)> + '_ {
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&'static Column, &'b Input<'a>)> + '_ {
         self.entry.inputs.iter().filter_map(|column| Some((column, self.inputs.find(column.name)?)))
     }
 
@@ -188,8 +194,16 @@ impl<'a, 'b> Named<'a, 'b> {
 
     /// The inputs on the host.
     pub(crate) fn columns<R: tokenwise_catalogue::Number + Number>(&self) -> Result<Columns<R>> {
+        self.columns_but(|_| false)
+    }
+
+    /// The inputs on the host, but for those that are left where they are.
+    pub(crate) fn columns_but<R: tokenwise_catalogue::Number + Number>(
+        &self,
+        left: impl Fn(&str) -> bool,
+    ) -> Result<Columns<R>> {
         let mut columns = Columns::new();
-        for (column, input) in self.given() {
+        for (column, input) in self.given().filter(|(column, _)| !left(column.name)) {
             columns.set(column.name, array(column, input)?);
         }
         for column in self.entry.inputs.iter().filter(|column| column.element == Element::Size && !column.optional) {

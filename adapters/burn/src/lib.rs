@@ -15,7 +15,8 @@
 //! # Copies
 //!
 //! burn's tensors are opaque, so the inputs of a formula are copied to the host, one number per token, and the results
-//! back to the device. Logits stay on their device.
+//! back to the device. Logits stay on their device. With the feature `wgpu`, `wgpu::OnDevice` computes on burn's wgpu
+//! device over the buffers of its tensors.
 #![forbid(unsafe_code)]
 
 mod call;
@@ -25,6 +26,8 @@ mod inputs;
 mod loss;
 mod policy;
 pub mod typed;
+#[cfg(feature = "wgpu")]
+pub mod wgpu;
 
 pub use call::{call, Results};
 pub use error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Gradients, Tensor};
 use serde::Serialize;
-use tokenwise_catalogue::{Domain, Value};
+use tokenwise_catalogue::{Domain, Entry, Value};
 
 use crate::{
     call::{entry, run},
@@ -91,13 +91,23 @@ pub fn loss<'a>(
     inputs: &Inputs<'_>,
     config: &(impl Serialize + ?Sized),
 ) -> Result<Loss> {
-    let entry = entry(name)?;
-    if entry.gradients().next().is_none() {
-        return Err(Error::NotALoss { name: entry.name });
-    }
+    let entry = loss_entry(name)?;
     let named = Named::new(entry, inputs)?;
-    let mut results = run(entry, domain.into(), &named, &Value::of(config)?)?;
+    let results = run(entry, domain.into(), &named, &Value::of(config)?)?;
+    joined(entry, &named, results)
+}
 
+/// The loss of this name.
+pub(crate) fn loss_entry(name: &str) -> Result<&'static Entry> {
+    let entry = entry(name)?;
+    match entry.gradients().next() {
+        Some(_) => Ok(entry),
+        None => Err(Error::NotALoss { name: entry.name }),
+    }
+}
+
+/// The loss with the gradients that were computed for it.
+pub(crate) fn joined(entry: &'static Entry, named: &Named<'_, '_>, mut results: Results) -> Result<Loss> {
     let value = results.number("loss")?;
     let mut total: Option<Tensor<1>> = None;
     for (input, output) in entry.gradients() {

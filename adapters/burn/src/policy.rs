@@ -56,21 +56,8 @@ pub fn log_probs_and_entropy<const L: usize, const D: usize>(
     input: LogProbInput<L, D>,
     config: &PolicyConfig,
 ) -> Result<LogProbs<D>> {
-    let (temperature, rows) = (config.temperature, batch.tokens());
-    if !(temperature > 0.0 && temperature.is_finite()) {
-        let must_be = "positive and finite";
-        return Err(tokenwise::Error::Config { what: "temperature", must_be, got: temperature }.into());
-    }
+    let (rows, vocab) = checked(batch, &input, config)?;
     let (dims, device) = (input.tokens.dims(), input.logits.device());
-    let entries = input.logits.shape().num_elements();
-    let Some(&vocab) = input.logits.dims().last() else {
-        let (what, expected) = ("logits".to_owned(), "a dimension for the vocabulary".to_owned());
-        return Err(Error::Shape { what, expected, got: Vec::new() });
-    };
-    let expected = rows.saturating_mul(vocab);
-    if entries != expected {
-        return Err(tokenwise::Error::Length { what: "logits", expected, got: entries }.into());
-    }
     let tokens = ids(batch, &input.tokens, vocab)?;
     let tokens = Tensor::<2, Int>::from_data(TensorData::new(tokens, [rows, 1]), &device);
     let dropped: Vec<bool> = batch.mask().as_slice().iter().map(|keep| !keep).collect();
@@ -80,7 +67,7 @@ pub fn log_probs_and_entropy<const L: usize, const D: usize>(
     let dtype: DType = computed(logits.dtype());
     let logits = logits.cast(dtype).mask_fill(dropped.clone().expand([rows, vocab]), 0.0);
     // p log p of an excluded entry is 0 · −∞; a large finite number gives 0, and gradient 0
-    let logits = logits.div_scalar(temperature).clamp_min(-1e30);
+    let logits = logits.div_scalar(config.temperature).clamp_min(-1e30);
     let shifted = logits.clone() - logits.detach().max_dim(1);
     let all = shifted.clone() - shifted.exp().sum_dim(1).log();
     let masked = |column: Tensor<2>| column.mask_fill(dropped.clone(), 0.0).reshape(dims);
@@ -88,8 +75,31 @@ pub fn log_probs_and_entropy<const L: usize, const D: usize>(
     Ok(LogProbs { log_probs: masked(all.gather(1, tokens)), entropy: masked(entropy) })
 }
 
+/// The number of rows and that of entries of each, if config and logits are fit for the batch.
+pub(crate) fn checked<const L: usize, const D: usize>(
+    batch: &Batch<'_>,
+    input: &LogProbInput<L, D>,
+    config: &PolicyConfig,
+) -> Result<(usize, usize)> {
+    let (temperature, rows) = (config.temperature, batch.tokens());
+    if !(temperature > 0.0 && temperature.is_finite()) {
+        let must_be = "positive and finite";
+        return Err(tokenwise::Error::Config { what: "temperature", must_be, got: temperature }.into());
+    }
+    let entries = input.logits.shape().num_elements();
+    let Some(&vocab) = input.logits.dims().last() else {
+        let (what, expected) = ("logits".to_owned(), "a dimension for the vocabulary".to_owned());
+        return Err(Error::Shape { what, expected, got: Vec::new() });
+    };
+    let expected = rows.saturating_mul(vocab);
+    if entries != expected {
+        return Err(tokenwise::Error::Length { what: "logits", expected, got: entries }.into());
+    }
+    Ok((rows, vocab))
+}
+
 /// Token ids on the host. What a dropped slot holds is not looked at.
-fn ids<const D: usize>(batch: &Batch<'_>, tokens: &Tensor<D, Int>, vocab: usize) -> Result<Vec<i64>> {
+pub(crate) fn ids<const D: usize>(batch: &Batch<'_>, tokens: &Tensor<D, Int>, vocab: usize) -> Result<Vec<i64>> {
     let (numbers, expected) = (tokens.try_to_vec_as::<i64>()?, batch.tokens());
     if numbers.len() != expected {
         return Err(tokenwise::Error::Length { what: "tokens", expected, got: numbers.len() }.into());

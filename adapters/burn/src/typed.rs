@@ -14,7 +14,7 @@ use tokenwise::{
     Batch, Groups,
 };
 
-use crate::{call, Inputs, Loss, Result};
+use crate::{call, Error, Inputs, Loss, Result, Results};
 
 /// What a policy loss reads. All tensors have one entry per token slot.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,25 @@ macro_rules! policy_losses {
         ) -> Result<Loss> {
             crate::loss(stringify!($name), batch, &input.named(), config)
         }
-    )*};
+    )*
+
+    #[cfg(feature = "wgpu")]
+    impl crate::wgpu::OnDevice {$(
+        #[doc = concat!("[`", stringify!($name), "()`](crate::typed::", stringify!($name), "()) on the device.")]
+        ///
+        /// # Errors
+        ///
+        /// As [`Self::call`].
+        pub fn $name<const D: usize>(
+            &self,
+            batch: &Batch<'_>,
+            input: PolicyInput<'_, D>,
+            config: &$config,
+        ) -> Result<Loss> {
+            self.loss(stringify!($name), batch, &input.named(), config)
+        }
+    )*}
+    };
 }
 policy_losses! {
     surrogate SurrogateConfig<'_>;
@@ -91,6 +109,13 @@ pub struct ValueInput<'a, const D: usize> {
     pub returns: &'a Tensor<D>,
 }
 
+impl<'a, const D: usize> ValueInput<'a, D> {
+    /// By name.
+    pub fn named(self) -> Inputs<'a> {
+        Inputs::new().with("predictions", self.predictions).with("values", self.values).with("returns", self.returns)
+    }
+}
+
 /// [`tokenwise::loss::value_loss`] as a scalar, with its gradient to the predictions.
 ///
 /// # Errors
@@ -101,9 +126,7 @@ pub fn value_loss<const D: usize>(
     input: ValueInput<'_, D>,
     config: &ValueConfig<'_>,
 ) -> Result<Loss> {
-    let ValueInput { predictions, values, returns } = input;
-    let inputs = Inputs::new().with("predictions", predictions).with("values", values).with("returns", returns);
-    crate::loss("value_loss", batch, &inputs, config)
+    crate::loss("value_loss", batch, &input.named(), config)
 }
 
 /// What [`kl_loss`] reads.
@@ -115,14 +138,20 @@ pub struct KlInput<'a, const D: usize> {
     pub ref_log_probs: &'a Tensor<D>,
 }
 
+impl<'a, const D: usize> KlInput<'a, D> {
+    /// By name.
+    pub fn named(self) -> Inputs<'a> {
+        Inputs::new().with("log_probs", self.log_probs).with("ref_log_probs", self.ref_log_probs)
+    }
+}
+
 /// [`tokenwise::loss::kl_loss`] as a scalar, with its gradient to the log-probabilities.
 ///
 /// # Errors
 ///
 /// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
 pub fn kl_loss<const D: usize>(batch: &Batch<'_>, input: KlInput<'_, D>, config: &KlLossConfig<'_>) -> Result<Loss> {
-    let inputs = Inputs::new().with("log_probs", input.log_probs).with("ref_log_probs", input.ref_log_probs);
-    crate::loss("kl_loss", batch, &inputs, config)
+    crate::loss("kl_loss", batch, &input.named(), config)
 }
 
 /// [`tokenwise::loss::entropy_bonus`] as a scalar, with its gradient to the entropies.
@@ -149,6 +178,13 @@ pub struct GaeInput<'a, const D: usize> {
     pub bootstrap: &'a Tensor<1>,
 }
 
+impl<'a, const D: usize> GaeInput<'a, D> {
+    /// By name.
+    pub fn named(self) -> Inputs<'a> {
+        Inputs::new().with("rewards", self.rewards).with("values", self.values).with("bootstrap", self.bootstrap)
+    }
+}
+
 /// What [`gae`] returns.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -159,16 +195,21 @@ pub struct Gae<const D: usize> {
     pub returns: Tensor<D>,
 }
 
+impl<const D: usize> TryFrom<Results> for Gae<D> {
+    type Error = Error;
+
+    fn try_from(results: Results) -> Result<Self> {
+        Ok(Self { advantages: results.tensor("advantages")?, returns: results.tensor("returns")? })
+    }
+}
+
 /// [`tokenwise::advantage::gae`].
 ///
 /// # Errors
 ///
 /// Those of the core, and [`Error`](crate::Error) for tensors of the wrong type.
 pub fn gae<const D: usize>(batch: &Batch<'_>, input: GaeInput<'_, D>, config: &GaeConfig) -> Result<Gae<D>> {
-    let GaeInput { rewards, values, bootstrap } = input;
-    let inputs = Inputs::new().with("rewards", rewards).with("values", values).with("bootstrap", bootstrap);
-    let results = call("gae", batch, &inputs, config)?;
-    Ok(Gae { advantages: results.tensor("advantages")?, returns: results.tensor("returns")? })
+    call("gae", batch, &input.named(), config)?.try_into()
 }
 
 /// [`tokenwise::advantage::group_relative`]: the scores of a prompt's responses against each other, as in GRPO.

@@ -14,3 +14,5 @@ mod plain;
 mod policy;
 mod stages;
 mod tape;
+#[cfg(feature = "wgpu")]
+mod wgpu;

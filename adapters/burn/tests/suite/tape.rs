@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use tokenwise::{Batch, Groups, Layout, Mask};
-use tokenwise_burn::{loss, Inputs, Loss, Result};
+use tokenwise_burn::{loss, Domain, Inputs, Loss, Result};
 use tokenwise_catalogue::{Column, Element, Kind};
 
 use crate::plain::{self, numbers, Case, Given, Mode, GROUPS, K, KEEP, LEN, SEQUENCES, VOCAB};
@@ -12,7 +12,11 @@ pub(crate) fn device() -> Device {
 }
 
 pub(crate) fn tensor(numbers: &[f64], dtype: DType) -> Tensor<1> {
-    Tensor::from_data(TensorData::new(numbers.to_vec(), [numbers.len()]), (&device(), dtype))
+    tensor_on(&device(), numbers, dtype)
+}
+
+pub(crate) fn tensor_on(device: &Device, numbers: &[f64], dtype: DType) -> Tensor<1> {
+    Tensor::from_data(TensorData::new(numbers.to_vec(), [numbers.len()]), (device, dtype))
 }
 
 pub(crate) fn host<const D: usize>(tensor: &Tensor<D>) -> Vec<f64> {
@@ -119,6 +123,17 @@ pub(crate) fn autodiff(case: &Case<Tape>, dtype: DType) -> (f64, Vec<Vec<f64>>) 
 
 /// A call of the adapter: the loss and the gradients of the leaves.
 pub(crate) fn adapted(case: &Case<Tape>, dtype: DType, dropped: Dropped) -> Result<(Loss, Vec<Vec<f64>>)> {
+    adapted_on(&device(), case, dtype, dropped, |domain, inputs| loss(case.name, domain, inputs, &case.config))
+}
+
+/// The same with tensors of another device and another way to compute the loss.
+pub(crate) fn adapted_on(
+    device: &Device,
+    case: &Case<Tape>,
+    dtype: DType,
+    dropped: Dropped,
+    loss: impl FnOnce(Domain<'_>, &Inputs<'_>) -> Result<Loss>,
+) -> Result<(Loss, Vec<Vec<f64>>)> {
     let leaves = case.leaves();
     let (selected, counts) = (plain::selected(), Mode::group_tokens());
     let (mut vars, mut inputs) = (Vec::new(), Inputs::new().with_some("weight", case.weight));
@@ -127,7 +142,7 @@ pub(crate) fn adapted(case: &Case<Tape>, dtype: DType, dropped: Dropped) -> Resu
             Element::Flag => inputs.with(column.name, &selected[..]),
             Element::Count => inputs.with(column.name, &counts[..]),
             _ => {
-                let flat = tensor(&filled(column, dropped), dtype);
+                let flat = tensor_on(device, &filled(column, dropped), dtype);
                 let is_leaf = leaves.iter().any(|leaf| leaf.name == column.name);
                 let flat = if is_leaf { flat.require_grad() } else { flat };
                 if is_leaf {
@@ -142,7 +157,7 @@ pub(crate) fn adapted(case: &Case<Tape>, dtype: DType, dropped: Dropped) -> Resu
             }
         };
     }
-    let loss = with_batch(|batch, groups| loss(case.name, (batch, groups), &inputs, &case.config))?;
+    let loss = with_batch(|batch, groups| loss((batch, groups).into(), &inputs))?;
     let gradients = loss.backward()?;
     let of = |column: &&Column| {
         let (_, var) = vars.iter().find(|(name, _)| *name == column.name).unwrap();
