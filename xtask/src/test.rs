@@ -19,8 +19,9 @@ const LIMIT: Duration = Duration::from_secs(50 * 60);
 /// Prints what is missing (Rust toolchains and targets, Debian packages, npm packages, cargo tools under target/),
 /// installs it, runs the tiers, and ends with one line per tier and the totals. What a tier printed is in
 /// target/xtask/TIER.log; the end of it is shown if the tier fails. A tier whose needs cannot be installed here (no
-/// root, no network) is skipped with the reason; with CI=true that is a failure. The tier python-frameworks runs only
-/// if it is named: it installs torch, verl, TRL and OpenRLHF under target/.
+/// root, no network) is skipped with the reason; with CI=true that is a failure. Two tiers run only
+/// if they are named: python-frameworks, which installs torch, verl, TRL and OpenRLHF under target/, and burn-gpu, which
+/// compiles burn's wgpu backend.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these tiers, separated by commas

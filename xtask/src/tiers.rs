@@ -148,14 +148,23 @@ pub(crate) const TIERS: [Tier; 15] = [
     },
 ];
 
-/// Tiers that run only if they are named: they install gigabytes.
-pub(crate) const ON_REQUEST: [Tier; 1] = [Tier {
-    name: "python-frameworks",
-    about: "the plug-ins against verl, TRL and OpenRLHF, and everything else that needs torch; installs 6 GB",
-    folder: "debug",
-    needs: &[Need::Frameworks],
-    steps: python_frameworks,
-}];
+/// Tiers that run only if they are named: they install gigabytes, or compile for long.
+pub(crate) const ON_REQUEST: [Tier; 2] = [
+    Tier {
+        name: "python-frameworks",
+        about: "the plug-ins against verl, TRL and OpenRLHF, and everything else that needs torch; installs 6 GB",
+        folder: "debug",
+        needs: &[Need::Frameworks],
+        steps: python_frameworks,
+    },
+    Tier {
+        name: "burn-gpu",
+        about: "the adapter for burn over the buffers of its wgpu backend, on a Vulkan device in software",
+        folder: "burn",
+        needs: &[Need::Component("clippy", "clippy"), Need::Lavapipe],
+        steps: burn_gpu,
+    },
+];
 
 /// Whether this runs unattended: then a check that would be skipped is a failure.
 pub(crate) fn in_ci() -> bool {
@@ -189,6 +198,15 @@ fn in_burn(workspace: &Workspace, arguments: &str) -> Command {
 
 fn burn(workspace: &Workspace) -> Result<Vec<Command>> {
     Ok(vec![in_burn(workspace, "test --locked"), in_burn(workspace, "clippy --locked --all-targets -- -D warnings")])
+}
+
+/// Its feature `wgpu`: burn's backend for wgpu is as large as the rest of burn.
+fn burn_gpu(workspace: &Workspace) -> Result<Vec<Command>> {
+    Ok(vec![
+        on_lavapipe(in_burn(workspace, "test --locked --features wgpu --test suite wgpu"))?,
+        in_burn(workspace, "test --locked --features wgpu --doc wgpu"),
+        in_burn(workspace, "clippy --locked --features wgpu --all-targets -- -D warnings"),
+    ])
 }
 
 /// `python` is outside the workspace: pyo3 needs a newer compiler than the core promises.
@@ -348,16 +366,17 @@ fn bits(workspace: &Workspace) -> Result<Vec<Command>> {
 }
 
 fn gpu(workspace: &Workspace) -> Result<Vec<Command>> {
-    let driver = lavapipe().context("lavapipe not found")?;
     let steps =
         ["test --package tokenwise-gpu", "test --package tokenwise-cli --features gpu-shim --test suite engine"];
-    let on_lavapipe = |arguments| {
-        let mut step = cargo(workspace, arguments);
-        // current Vulkan loaders read the first variable, older ones the second
-        step.env("VK_DRIVER_FILES", &driver).env("VK_ICD_FILENAMES", &driver);
-        step
-    };
-    Ok(steps.map(on_lavapipe).into())
+    steps.map(|arguments| on_lavapipe(cargo(workspace, arguments))).into_iter().collect()
+}
+
+/// The step with Mesa's software device as the only one.
+fn on_lavapipe(mut step: Command) -> Result<Command> {
+    let driver = lavapipe().context("lavapipe not found")?;
+    // current Vulkan loaders read the first variable, older ones the second
+    step.env("VK_DRIVER_FILES", &driver).env("VK_ICD_FILENAMES", &driver);
+    Ok(step)
 }
 
 fn wasm(workspace: &Workspace) -> Result<Vec<Command>> {
