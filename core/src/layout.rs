@@ -316,3 +316,15 @@ pub fn shift<T: Copy>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_end_with_the_last_sequence() {
+        for layout in [Layout::padded(2, 3).unwrap(), Layout::packed(&[0, 3, 6]).unwrap()] {
+            assert_eq!([0, 1, 2].map(|sequence| layout.slots(sequence)), [Some(0..3), Some(3..6), None]);
+        }
+    }
+}

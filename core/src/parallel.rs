@@ -78,11 +78,11 @@ pub(crate) mod threads {
     use super::{lend::lend, Batch, Part, Real, Work};
 
     /// Numbers a thread should have to read: with fewer, waking it costs more than it saves.
-    const PART: usize = 1 << 16;
+    const PART: usize = if cfg!(miri) { 1 << 5 } else { 1 << 16 };
     /// Upper limit of the parts per thread. More than one, so that a thread that wakes late takes fewer.
     const PARTS_PER_THREAD: usize = 8;
     /// Upper limit of the memory for reports that wait for their turn, in bytes.
-    pub(crate) const REPORTS: usize = 1 << 22;
+    pub(crate) const REPORTS: usize = if cfg!(miri) { 1 << 12 } else { 1 << 22 };
 
     static LIMIT: OnceLock<fn() -> usize> = OnceLock::new();
 

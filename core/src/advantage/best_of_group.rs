@@ -177,4 +177,11 @@ mod tests {
         let out = run(&[0; 4], &[1.0, f64::NAN, 3.0, 2.0], &config).unwrap();
         assert!(out[1].is_nan() && out[0] == 0.0 && out[2] == 0.0);
     }
+
+    #[test]
+    fn the_first_of_two_equals_is_the_best() {
+        let mut top = TopTwo::default();
+        [1.0, 2.0, 2.0].iter().enumerate().for_each(|(sequence, &x)| top.add(sequence, x));
+        assert_eq!((top.first, top.largest, top.second), (1, 2.0, 2.0));
+    }
 }

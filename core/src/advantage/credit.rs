@@ -211,3 +211,19 @@ pub fn monte_carlo_advantage<R: Real>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Layout, Mask};
+
+    #[test]
+    fn a_score_that_no_token_may_have_is_refused() {
+        let batch = Batch::new(Layout::padded(2, 2).unwrap(), Mask::new(&[true, true, false, true])).unwrap();
+        let input = AttentionInput { scores: &[1.0, 1.0], weights: &[0.0, 2.0, 1.0, 0.0] };
+        let mut out = [9.0; 4];
+        let error = attention_credit(&batch, input, &mut out).unwrap_err();
+        assert!(matches!(error, Error::Entry { what: "weights", index: 3, .. }), "{error}");
+        assert_eq!(out, [9.0; 4]);
+    }
+}

@@ -153,4 +153,15 @@ mod tests {
         assert_close(&run(&[1.0, 3.0]), &[-2.0, 2.0]);
         assert_eq!(run(&[0.5; 4]), [0.0; 4]);
     }
+
+    #[test]
+    fn an_outlier_is_compared_with_the_spread_of_its_own_group() {
+        let ids = [0, 1, 0, 1, 0, 0, 1];
+        let scores = [1e6, 7.0, 1.0, -3.0, 1.5, 2.75, 2.0];
+        let (mut scratch, mut out) = ([Moments::default(); 2], [9.0; 7]);
+        let groups = Groups::from_ids(&ids).unwrap();
+        leave_one_out_scaled(&groups, &scores, &Default::default(), &mut scratch, &mut out).unwrap();
+        // 1, 1.5 and 2.75 have mean 1.75 and squared deviations 0.5625, 0.0625 and 1, with divisor 2
+        assert!(approx::relative_eq!(out[0], (1e6 - 1.75) / (sqrt(0.8125) + 1e-6), max_relative = 1e-12), "{}", out[0]);
+    }
 }

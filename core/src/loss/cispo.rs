@@ -191,3 +191,22 @@ impl<R: Real> TokenLoss<R> for Bounded<R> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Layout, Mask};
+
+    #[test]
+    fn a_ratio_at_the_cap_is_not_clipped() {
+        let batch = Batch::new(Layout::padded(1, 2).unwrap(), Mask::new(&[true; 2])).unwrap();
+        let log_probs = [-0.5, -1.0];
+        let mut grad = [9.0; 2];
+        let fraction = |old: &[f64], grad: &mut [f64]| {
+            let input = PolicyLossInput::new(&log_probs, old, &[1.0, 1.0]);
+            tis_loss(&batch, input, &TisLossConfig::default(), grad).unwrap().clip_fraction
+        };
+        assert_eq!(fraction(&log_probs, &mut grad), 0.0);
+        assert_eq!(fraction(&[-0.5, -1.5], &mut grad), 0.5);
+    }
+}

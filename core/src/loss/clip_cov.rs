@@ -211,3 +211,35 @@ impl SplitMix64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Layout, Mask};
+
+    #[test]
+    fn a_covariance_on_a_bound_is_no_candidate() {
+        let batch = Batch::new(Layout::padded(1, 3).unwrap(), Mask::new(&[true; 3])).unwrap();
+        let log_probs = [-4.0, -1.0, -1.0];
+        // covariances 4, 1 and 1
+        let input = PolicyLossInput::new(&log_probs, &log_probs, &[-2.0, 1.0, 1.0]);
+        for (lower, upper, expected) in
+            [(1.0, 4.0, [false; 3]), (0.5, 4.0, [false, true, true]), (1.0, 4.5, [true, false, false])]
+        {
+            let clip = ClipCovConfig { lower, upper, ratio: 1.0, ..Default::default() };
+            let mut selected = [true; 3];
+            let config = ClipCovSelectionConfig { clip, seed: 0 };
+            let chosen = clip_cov_selection(&batch, input, &config, &mut selected).unwrap();
+            assert_eq!(selected, expected, "{lower} {upper}");
+            assert_eq!(chosen, expected.iter().filter(|&&chosen| chosen).count());
+        }
+    }
+
+    #[test]
+    fn the_generator_is_the_published_one() {
+        // Steele, Lea and Flood 2014; numbers of the reference implementation for this seed
+        let mut random = SplitMix64(1_234_567);
+        let numbers = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423_u64];
+        assert_eq!(numbers.map(|_| random.next()), numbers);
+    }
+}

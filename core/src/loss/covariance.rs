@@ -66,3 +66,18 @@ pub(super) fn walk<R: Real>(
     let mean = |sum: f64| if batch.kept() == 0 { 0.0 } else { sum / divisor.of(batch.kept() as f64) };
     PolicyLoss { loss: loss.value(), clip_fraction: mean(counted), clip_fraction_lower: 0.0, kl: mean(kl.value()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Layout, Mask};
+
+    #[test]
+    fn epsilon_in_the_divisor_draws_both_means_towards_zero() {
+        let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
+        let input = PolicyLossInput::new(&[-2.0], &[-2.0], &[4.0]);
+        let center = Center::of(&batch, &input, Divisor::CountPlusEpsilon);
+        assert!(approx::relative_eq!(center.advantage, 4.0 / 1.00000001, max_relative = 1e-15), "{}", center.advantage);
+        assert!(approx::relative_eq!(center.log_prob, -2.0 / 1.00000001, max_relative = 1e-15), "{}", center.log_prob);
+    }
+}

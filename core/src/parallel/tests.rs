@@ -16,6 +16,11 @@ use super::{
 };
 use crate::{advantage::*, divergence::*, loss::*, metric::*, policy::*, Batch, Groups, Layout, Mask, Moments};
 
+// Miri is some thousand times slower, but parts are as much smaller there: batches a few tokens long are split too.
+const LONGEST: u32 = if cfg!(miri) { 20 } else { 4096 };
+const PACKED: u32 = if cfg!(miri) { 8 } else { 120 };
+const PADDED: usize = if cfg!(miri) { 4 } else { 48 };
+
 /// Other numbers and lengths for every `TOKENWISE_SEED`.
 fn seed() -> u32 {
     std::env::var("TOKENWISE_SEED").map_or(0, |seed| seed.parse().unwrap())
@@ -72,9 +77,9 @@ fn everything(batch: &Batch<'_>) -> Vec<u64> {
 }
 
 fn logits(batch: &Batch<'_>) -> Vec<u32> {
-    const VOCAB: usize = 1000;
+    const VOCAB: usize = if cfg!(miri) { 10 } else { 1000 };
     let logits: Vec<f32> = (0..batch.tokens() * VOCAB).map(|i| (i * 7919 % 1013) as f32 * 0.01).collect();
-    let ids: Vec<u32> = (0..batch.tokens() as u32).collect();
+    let ids: Vec<u32> = (0..batch.tokens() as u32).map(|i| i % VOCAB as u32).collect();
     let (mut x, mut y) = (vec![9.0; batch.tokens()], vec![9.0; batch.tokens()]);
     let output = LogProbOutput { log_probs: &mut x, entropy: &mut y };
     let input = LogProbInput { logits: &logits, vocab: VOCAB, tokens: &ids };
@@ -88,21 +93,24 @@ fn logits(batch: &Batch<'_>) -> Vec<u32> {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let lengths: Vec<u32> = (0..120_u32).map(|row| (row * row * 37).wrapping_add(seed() * row) % 4096).collect();
+    let width = LONGEST as usize;
+    let lengths: Vec<u32> = (0..PACKED).map(|row| (row * row * 37).wrapping_add(seed() * row) % LONGEST).collect();
     let mut offsets = vec![0];
     lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
-    let total = offsets[120] as usize;
-    let keep: Vec<bool> = (0..total.max(48 * 4096)).map(|i| i % 37 != 5).collect();
+    let total = offsets[offsets.len() - 1] as usize;
+    let keep: Vec<bool> = (0..total.max(PADDED * width)).map(|i| i % 37 != 5).collect();
     let packed = Batch::new(Layout::packed(&offsets).unwrap(), Mask::new(&keep[..total])).unwrap();
-    let padded = Batch::new(Layout::padded(48, 4096).unwrap(), Mask::new(&keep[..48 * 4096])).unwrap();
-    let short = Batch::new(Layout::padded(3, 100).unwrap(), Mask::new(&keep[..300])).unwrap();
+    let padded = Batch::new(Layout::padded(PADDED, width).unwrap(), Mask::new(&keep[..PADDED * width])).unwrap();
+    let cols = if cfg!(miri) { 3 } else { 100 };
+    let short = Batch::new(Layout::padded(3, cols).unwrap(), Mask::new(&keep[..3 * cols])).unwrap();
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| (everything(&packed), everything(&padded), logits(&short)))
     };
     // one thread splits nothing
     let alone = with(1);
-    for threads in [2, 3, 7] {
+    let counts: &[usize] = if cfg!(miri) { &[2] } else { &[2, 3, 7] };
+    for &threads in counts {
         assert!(alone == with(threads), "{threads} threads");
     }
 }
@@ -168,16 +176,18 @@ fn a_limit_is_kept_and_changes_no_bit() {
 /// the lock that it holds, and one that waited for a helper that cannot start would wait for ever.
 #[test]
 fn a_host_may_hold_a_lock_while_it_calls() {
+    const TOKENS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 17 };
+    const CALLS: usize = if cfg!(miri) { 9 } else { 60 };
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        let (lock, keep) = (Mutex::new(()), vec![true; 1 << 18]);
-        let batch = Batch::new(Layout::padded(2, 1 << 17).unwrap(), Mask::new(&keep)).unwrap();
+        let (lock, keep) = (Mutex::new(()), vec![true; 2 * TOKENS]);
+        let batch = Batch::new(Layout::padded(2, TOKENS).unwrap(), Mask::new(&keep)).unwrap();
         let call = || {
             let _guard = lock.lock().unwrap();
-            whiten_in_place(&batch, &mut vec![0.5_f32; 1 << 18], &WhitenConfig::default()).unwrap();
+            whiten_in_place(&batch, &mut vec![0.5_f32; 2 * TOKENS], &WhitenConfig::default()).unwrap();
         };
-        pool.scope(|scope| (0..60).for_each(|_| scope.spawn(|_| call())));
+        pool.scope(|scope| (0..CALLS).for_each(|_| scope.spawn(|_| call())));
         done.send(()).unwrap();
     });
     assert_eq!(finished.recv_timeout(Duration::from_secs(120)), Ok(()), "deadlock");
@@ -185,7 +195,7 @@ fn a_host_may_hold_a_lock_while_it_calls() {
 
 #[test]
 fn reports_of_many_sequences_need_little_memory() {
-    const SEQUENCES: usize = 1 << 20;
+    const SEQUENCES: usize = if cfg!(miri) { 1 << 8 } else { 1 << 20 };
     let keep = vec![true; SEQUENCES];
     let batch = Batch::new(Layout::padded(SEQUENCES, 1).unwrap(), Mask::new(&keep)).unwrap();
     let reported = AtomicUsize::new(0);
@@ -209,4 +219,14 @@ fn reports_of_many_sequences_need_little_memory() {
     });
     assert_eq!(combined, SEQUENCES);
     assert!(most * size_of::<[usize; 8]>() <= REPORTS, "{most} reports at once");
+}
+
+#[test]
+fn a_part_begins_where_its_first_sequence_does() {
+    let keep = [true; 12];
+    let padded = Batch::new(Layout::padded(3, 4).unwrap(), Mask::new(&keep)).unwrap();
+    assert_eq!([0, 1, 2, 3].map(|sequence| padded.first_token(sequence)), [0, 4, 8, 12]);
+    let packed = Batch::new(Layout::packed(&[0, 2, 5, 9]).unwrap(), Mask::new(&keep[..9])).unwrap();
+    // offsets of a part are those of the whole
+    assert_eq!([0, 1, 2].map(|sequence| packed.part(1..3).first_token(sequence)), [0, 3, 7]);
 }

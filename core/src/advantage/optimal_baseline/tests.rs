@@ -1,5 +1,5 @@
 use super::{super::fixture::*, *};
-use crate::Groups;
+use crate::{Groups, Layout, Mask};
 
 #[rustfmt::skip]
 const IS_WEIGHTS: [f64; 20] = [
@@ -77,4 +77,23 @@ fn a_scratch_of_another_shape_is_refused() {
     let error = optimal_token_baseline(&batch(), &groups, input, &Default::default(), scratch, output).unwrap_err();
     assert_eq!(error, crate::Error::Length { what: "columns", expected: 10, got: 9 });
     assert_eq!((advantages, returns), ([9.0; 20], [9.0; 20]));
+}
+
+#[test]
+fn answers_of_the_same_length_have_a_baseline_to_their_end() {
+    // both have one kept token, in the second slot
+    let batch = Batch::new(Layout::padded(2, 2).unwrap(), Mask::new(&[false, true, false, true])).unwrap();
+    let groups = Groups::from_ids(&[0, 0]).unwrap();
+    let input = OptimalBaselineInput {
+        rewards: &[f64::NAN, 1.0, f64::NAN, 3.0],
+        old_log_probs: &[f64::NAN, -1.0, f64::NAN, -1.0],
+        sum_pi_squared: &[f64::NAN, 0.5, f64::NAN, 0.5],
+        is_weights: None,
+    };
+    let (mut advantages, mut returns) = ([9.0; 4], [9.0; 4]);
+    let scratch =
+        OptimalBaselineScratch { columns: &mut [WeightedSum::default(); 2], lengths: &mut [TopTwo::default(); 1] };
+    let output = OptimalBaselineOutput { advantages: &mut advantages, returns: &mut returns };
+    optimal_token_baseline(&batch, &groups, input, &Default::default(), scratch, output).unwrap();
+    assert!(approx::abs_diff_eq!(advantages[..], [0.0, -1.0, 0.0, 1.0][..], epsilon = 1e-6), "{advantages:?}");
 }

@@ -261,3 +261,24 @@ impl Spread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        layout::{Layout, Mask},
+        Error,
+    };
+
+    #[test]
+    fn a_floor_of_zero_would_make_every_probability_one() {
+        let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
+        let input = ForwardKlTopKInput { log_probs: &[-1.0], teacher_log_probs: &[-2.0], k: 1, ids: None };
+        let config = ForwardKlTopKConfig { log_prob_floor: Some(0.0), ..Default::default() };
+        let (mut losses, mut grad) = ([9.0], [9.0]);
+        let output = ForwardKlTopKOutput { losses: &mut losses, grad: &mut grad };
+        let error = forward_kl_topk(&batch, input, &config, output).unwrap_err();
+        assert!(matches!(error, Error::Config { .. }), "{error}");
+        assert_eq!((losses, grad), ([9.0], [9.0]));
+    }
+}

@@ -196,3 +196,25 @@ fn walk<L: Logit>(
     }
     loss.value()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        layout::{Layout, Mask},
+        math::ln,
+    };
+
+    #[test]
+    fn an_entry_that_one_of_both_excludes_counts_for_the_other() {
+        let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
+        let (even, sure) = ([0.0, 0.0], [0.0, f64::NEG_INFINITY]);
+        // the mixture is ¾, ¼
+        let expected = 0.5 * ln(4.0 / 3.0) + 0.25 * ln(2.0 / 3.0) + 0.25 * ln(2.0);
+        for (student, teacher) in [(even, sure), (sure, even)] {
+            let input = JsdInput::new(&student, &teacher, 2);
+            let loss = generalized_jsd(&batch, input, &JsdConfig::default(), &mut [9.0; 2]).unwrap();
+            assert!(approx::relative_eq!(loss, expected, max_relative = 1e-15), "{loss} {expected}");
+        }
+    }
+}
