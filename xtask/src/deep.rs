@@ -7,18 +7,15 @@ use anyhow::Result;
 use crate::{
     fuzz,
     install::Need,
+    mutants,
     schedule::{run_tiers, Plan},
     test::{choose, names},
-    tiers::{miri, xtask, Tier, MIRI_NEEDS},
+    tiers::{miri, miri_threads, xtask, Tier, MIRI_NEEDS},
     workspace::Workspace,
 };
 
 /// Mutation testing takes a minute or more per mutant.
 const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// What mutation testing changes: the code under every formula. The formulas themselves are compared with other
-/// implementations.
-const MUTATED: [&str; 5] =
-    ["core/src/layout.rs", "core/src/groups.rs", "core/src/reduce.rs", "core/src/statistics.rs", "core/src/error.rs"];
 const PUBLISHED: [&str; 4] = ["tokenwise", "tokenwise-lint", "tokenwise-recorder", "tokenwise-gpu"];
 
 const CHECKS: [Tier; 6] = [
@@ -45,17 +42,17 @@ const CHECKS: [Tier; 6] = [
     },
     Tier {
         name: "long-miri",
-        about: "undefined behaviour, in all unit tests of core",
+        about: "undefined behaviour, in all unit tests of core and in the code that runs on threads",
         folder: "miri",
         needs: &MIRI_NEEDS,
-        steps: |workspace| Ok(vec![miri(workspace, &[])]),
+        steps: |workspace| Ok(vec![miri(workspace, &[]), miri_threads(workspace)]),
     },
     Tier {
         name: "mutants",
-        about: "whether the tests notice changed code",
+        about: "whether the tests notice changed code, 200 changes of it",
         folder: "mutants",
-        needs: &[Need::Tool("cargo-mutants", "27.1.0")],
-        steps: mutants,
+        needs: &mutants::NEEDS,
+        steps: |workspace| Ok(vec![xtask(workspace, "mutants")?]),
     },
     Tier {
         name: "tensorboard",
@@ -68,9 +65,9 @@ const CHECKS: [Tier; 6] = [
 
 /// Run the checks that take hours and seldom fail
 ///
-/// Hours of fuzzing and of random batches, miri over all unit tests of the core, mutation testing of the code under
-/// every formula, event files read by TensorBoard and trackio, and a listing of the public interface. Reports like
-/// `cargo xtask test`; logs are in target/xtask/CHECK.log.
+/// Hours of fuzzing and of random batches, miri over all unit tests of the core, mutation testing of losses, advantages
+/// and the code under every formula, event files read by TensorBoard and trackio, and a listing of the public
+/// interface. Reports like `cargo xtask test`; logs are in target/xtask/CHECK.log.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only these checks, separated by commas
@@ -105,14 +102,4 @@ fn tensorboard(workspace: &Workspace) -> Command {
     command.args(["test", "--package", "tokenwise-recorder", "--features", "tensorboard", "--test", "suite"]);
     command.args(["--", "--ignored", "tensorboard_reads", "trackio_imports"]);
     command
-}
-
-fn mutants(workspace: &Workspace) -> Result<Vec<Command>> {
-    let mut command = workspace.command(workspace.tool("cargo-mutants"));
-    command.args(["mutants", "--package", "tokenwise", "--test-package", "tokenwise,tokenwise-tests", "--no-shuffle"]);
-    command.arg("--output").arg(workspace.target.join("xtask/mutants"));
-    MUTATED.iter().for_each(|file| {
-        command.args(["--file", file]);
-    });
-    Ok(vec![command])
 }

@@ -11,6 +11,7 @@ mod golden;
 mod install;
 mod machines;
 mod modules;
+mod mutants;
 mod playground;
 mod python;
 mod runner;
@@ -46,6 +47,7 @@ enum Command {
     Deep(deep::Options),
     Fuzz(fuzz::Options),
     Soak(soak::Options),
+    Mutants(mutants::Options),
     Bits(bits::Options),
     Golden(golden::Options),
     Size(size::Options),
@@ -72,6 +74,7 @@ fn run(command: &Command) -> Result<()> {
         Command::Deep(options) => deep::deep(workspace, options),
         Command::Fuzz(options) => fuzz::fuzz(workspace, options),
         Command::Soak(options) => soak::soak(workspace, options),
+        Command::Mutants(options) => mutants::mutants(workspace, options),
         Command::Bits(options) => bits::bits(workspace, options),
         Command::Golden(options) => golden::golden(workspace, options),
         Command::Size(options) => size::size(workspace, options),
@@ -101,6 +104,7 @@ mod tests {
             "deep --only long-miri,api",
             "fuzz --minutes 3",
             "soak --minutes 3 --seed 7",
+            "mutants --count 10 --seed 7",
             "bits --bless --json",
             "golden tests/golden",
             "golden --browser",

@@ -309,11 +309,23 @@ fn msrv(workspace: &Workspace) -> Result<Vec<Command>> {
 
 /// Miri over the unit tests of the core whose names contain one of the filters; all of them without any.
 pub(crate) fn miri(workspace: &Workspace, filters: &[&str]) -> Command {
+    miri_test(workspace, "", "--", filters)
+}
+
+/// Miri over the code that runs on threads. The queues of rayon break the rules of stacked borrows, not those of tree
+/// borrows, and turn integers into pointers; its threads may outlive the tests.
+pub(crate) fn miri_threads(workspace: &Workspace) -> Command {
+    let flags = " -Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
+    miri_test(workspace, flags, "--features rayon --", &["parallel::"])
+}
+
+fn miri_test(workspace: &Workspace, flags: &str, arguments: &str, filters: &[&str]) -> Command {
     let mut command = workspace.with_toolchain("nightly", "cargo");
-    command.args(["miri", "test", "--package", "tokenwise", "--lib", "--"]).args(filters);
+    command.args(["miri", "test", "--package", "tokenwise", "--lib"]);
+    command.args(arguments.split_whitespace()).args(filters);
     command.env("CARGO_TARGET_DIR", workspace.target.join("xtask/miri"));
     // by default miri adds random errors to floating-point functions, but the tests compare bits
-    command.env("MIRIFLAGS", "-Zmiri-deterministic-floats");
+    command.env("MIRIFLAGS", format!("-Zmiri-deterministic-floats{flags}"));
     // miri detects no CPU features at run time: the vector code must be enabled for the whole build
     command.env("RUSTFLAGS", if env::consts::ARCH == "x86_64" { "-C target-feature=+avx2" } else { "" });
     command

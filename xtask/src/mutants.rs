@@ -1,0 +1,127 @@
+//! `cargo xtask mutants`: whether the tests notice changed code.
+
+use std::{fs, process::Command};
+
+use anyhow::{bail, Context, Result};
+
+use crate::{
+    install::Need,
+    terminal::say,
+    workspace::{shown, stdout_of, Workspace},
+};
+
+pub(crate) const NEEDS: [Need; 1] = [Need::Tool("cargo-mutants", "27.1.0")];
+
+/// What is changed: losses, advantages, and the code under every formula.
+const MUTATED: [&str; 8] = [
+    "core/src/loss/**",
+    "core/src/advantage/**",
+    "core/src/error.rs",
+    "core/src/groups.rs",
+    "core/src/layout.rs",
+    "core/src/recursion.rs",
+    "core/src/reduce.rs",
+    "core/src/statistics.rs",
+];
+/// Survivors that are explained, each as the name that cargo-mutants gives it, without line and column.
+const EXPLAINED: &str = "docs/mutants.md";
+/// Exit codes of cargo-mutants: all were caught; some were missed; some ran out of time, which counts as caught.
+const ENDED: [i32; 3] = [0, 2, 3];
+
+/// Change the core in many small ways and see whether the tests notice
+///
+/// Takes a sample of the mutants that cargo-mutants makes of the losses, the advantages and the code under every
+/// formula, spread evenly over the files. Each is built and tested alone, first with the unit tests of the core, which
+/// is quick; what survives them meets the golden cases and properties. Fails if a survivor is not explained in
+/// docs/mutants.md. One mutant takes a quarter of a minute, a survivor of the unit tests some minutes.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Mutants in the sample, about; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    count: usize,
+    /// Which of the possible samples
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: usize,
+}
+
+pub(crate) fn mutants(workspace: &Workspace, options: &Options) -> Result<()> {
+    NEEDS.iter().try_for_each(|need| need.ensure(workspace))?;
+    let list = stdout_of(cargo_mutants(workspace).arg("--list"))?;
+    let total = list.lines().count();
+    let shards = total.checked_div(options.count).unwrap_or(1).max(1);
+    let shard = format!("{}/{shards}", options.seed % shards);
+    say(&format!("{total} mutants, of which every {shards}th, beginning with number {}", options.seed % shards));
+    let output = workspace.target.join("xtask/mutants");
+    if output.exists() {
+        // the second step continues the first, never an earlier run
+        fs::remove_dir_all(&output).with_context(|| output.display().to_string())?;
+    }
+    fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
+    let sample = |package: &str| {
+        let mut command = cargo_mutants(workspace);
+        command.args(["--shard", &shard, "--sharding", "round-robin", "--no-shuffle", "--profile", "mutants"]);
+        command.args(["--test-package", package]).arg("--output").arg(&output);
+        command
+    };
+    // with threads, which the suite has not; without tests of what is not changed, most of the time of all unit tests
+    ended(sample("tokenwise").args([
+        "--features",
+        "rayon",
+        "--",
+        "--lib",
+        "--",
+        "--skip",
+        "math::",
+        "--skip",
+        "exact::",
+    ]))?;
+    ended(sample("tokenwise-tests").args(["--iterate", "--", "--test", "suite"]))?;
+
+    let path = output.join("mutants.out/missed.txt");
+    let missed = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let path = workspace.root.join(EXPLAINED);
+    let explained = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let (known, new): (Vec<&str>, Vec<&str>) =
+        missed.lines().partition(|mutant| explained.contains(&format!("`{}`", without_place(mutant))));
+    say(&format!("{} survivors that {EXPLAINED} explains, {} others", known.len(), new.len()));
+    if new.is_empty() {
+        return Ok(());
+    }
+    bail!("no test notices:\n{}", new.join("\n"));
+}
+
+fn cargo_mutants(workspace: &Workspace) -> Command {
+    let mut command = workspace.command(workspace.tool("cargo-mutants"));
+    command.args(["mutants", "--package", "tokenwise"]);
+    MUTATED.iter().for_each(|files| {
+        command.args(["--file", files]);
+    });
+    command
+}
+
+/// Runs cargo-mutants; that mutants survive is no failure of the program.
+fn ended(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot run `{}`", shown(command)))?;
+    if status.code().is_some_and(|code| ENDED.contains(&code)) {
+        return Ok(());
+    }
+    bail!("`{}` failed ({status})", shown(command));
+}
+
+/// `FILE:LINE:COLUMN: CHANGE` as `FILE: CHANGE`, which stays the same when other lines change.
+fn without_place(mutant: &str) -> String {
+    let (place, change) = mutant.split_once(": ").unwrap_or((mutant, ""));
+    format!("{}: {change}", place.split(':').next().unwrap_or(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutant_is_known_whatever_its_line() {
+        let mutant = "core/src/loss/value.rs:87:13: replace Loss::token -> (R, R) with (R::from(1), R::zero())";
+        let name = "core/src/loss/value.rs: replace Loss::token -> (R, R) with (R::from(1), R::zero())";
+        assert_eq!(without_place(mutant), name);
+    }
+}
