@@ -71,8 +71,8 @@ fn columns_on_the_device_give_the_same_results() {
 #[test]
 fn formulas_without_a_kernel_are_refused_with_the_reason() {
     let Some(gpu) = gpu() else { return };
-    let (columns, mut none) = (Columns::new(), Columns::new());
-    let call = Call::new(None, None, &columns, &Value::EMPTY, &mut none);
+    let (columns, mut none, config) = (Columns::new(), Columns::new(), Value::EMPTY);
+    let call = Call::new(None, None, &columns, &config, &mut none);
     let refused = gpu.record().call(find("quantile").unwrap(), &call, &[]).unwrap_err();
     assert!(matches!(refused, GpuError::Unsupported(reason) if reason.contains("sorted")), "{refused}");
 }
