@@ -269,3 +269,39 @@ fn walk<R: Real>(
     }
     Sum::values(&totals)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{layout::Layout, Mask};
+
+    /// Loss and gradient of one token with advantage 1, whose old log-probability is 0.
+    fn one(log_prob: f64, weight: TokenWeight<'_, f64>, lambda: f64) -> (f64, f64) {
+        let batch = Batch::new(Layout::padded(1, 1).unwrap(), Mask::new(&[true])).unwrap();
+        let (log_probs, mut grad) = ([log_prob], [9.0]);
+        let input = DualGameInput { weight, ..DualGameInput::new(PolicyLossInput::new(&log_probs, &[0.0], &[1.0])) };
+        let config = DualGameConfig { lambda, gradient: DualGradient::Through, ..Default::default() };
+        (dual_game(&batch, input, &config, &mut grad).unwrap().loss, grad[0])
+    }
+
+    #[test]
+    fn a_certain_token_has_no_weight_but_a_slope() {
+        // w = p (1 − p) |A| = 0, w′ = −|A|: the advantage stays, its derivative is −λ |A|
+        assert_eq!(one(0.0, TokenWeight::Plain, 0.5), (-1.0, -1.0 + 0.5));
+    }
+
+    #[test]
+    fn a_constant_weight_has_no_slope_but_a_price() {
+        // A_mod = 1 − λ w (0 − 1), and its derivative is λ w
+        assert_eq!(one(0.0, TokenWeight::Structural(&[0.5]), 0.5), (-1.25, -1.25 - 0.25));
+    }
+
+    #[test]
+    fn an_impossible_token_has_no_price() {
+        // the ratio is e⁻²⁰, the bound of the log-ratio; an infinite surprisal times 0 would be NaN
+        let (loss, gradient) = one(f64::NEG_INFINITY, TokenWeight::Plain, 0.5);
+        assert!(loss < 0.0 && loss > -1e-8 && gradient == 0.0, "{loss} {gradient}");
+        let (loss, gradient) = one(f64::NEG_INFINITY, TokenWeight::Structural(&[0.5]), 0.0);
+        assert!(loss < 0.0 && loss > -1e-8 && gradient == 0.0, "{loss} {gradient}");
+    }
+}
