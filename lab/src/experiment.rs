@@ -15,7 +15,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::{
     checkpoint,
-    logs::{run_folder, Logs, FINAL},
+    logs::{run_folder, Logs},
     settings::{Group, Settings, Switches, Target},
     task::Task,
     training::Trainer,
@@ -127,7 +127,7 @@ pub fn train(settings: &Settings, execution: &Execution<'_>, bar: &ProgressBar) 
     let folder = run_folder(execution.out, settings);
     let run = || -> anyhow::Result<Outcome> {
         let found = checkpoint::load(&folder, settings)?;
-        if found.as_ref().is_some_and(|found| found.step == settings.steps) && folder.join(FINAL).exists() {
+        if found.as_ref().is_some_and(|found| found.step == settings.steps) {
             return Ok(Outcome::Finished);
         }
         let mut trainer = match found {
@@ -138,7 +138,6 @@ pub fn train(settings: &Settings, execution: &Execution<'_>, bar: &ProgressBar) 
             }
         };
         let mut logs = Logs::open(&folder, &trainer)?;
-        let mut last = None;
         bar.set_position(trainer.step);
         while trainer.step < settings.steps {
             if execution.stop.load(Ordering::Relaxed) {
@@ -147,14 +146,17 @@ pub fn train(settings: &Settings, execution: &Execution<'_>, bar: &ProgressBar) 
             }
             let step = trainer.step()?;
             logs.record(settings, &step)?;
-            if trainer.step.is_multiple_of(execution.checkpoint_every) || trainer.step == settings.steps {
+            let ended = trainer.step == settings.steps;
+            if ended {
+                // before the last checkpoint: after a kill between the two, the last steps are repeated
+                logs.finish(&trainer, &step)?;
+            }
+            if ended || trainer.step.is_multiple_of(execution.checkpoint_every) {
                 checkpoint::save(&folder, &trainer)?;
             }
             bar.set_message(format!("reward {:.2}", mean(&step.scores)));
             bar.inc(1);
-            last = Some(step);
         }
-        logs.finish(&trainer, last.as_ref())?;
         Ok(Outcome::Finished)
     };
     run().with_context(|| format!("the run in {}", folder.display()))

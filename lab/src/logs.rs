@@ -105,11 +105,9 @@ impl Logs {
     /// # Errors
     ///
     /// If the file cannot be written.
-    pub fn finish(&self, trainer: &Trainer, step: Option<&Step>) -> anyhow::Result<()> {
+    pub fn finish(&self, trainer: &Trainer, step: &Step) -> anyhow::Result<()> {
         let mut numbers = Map::from_iter([("steps".to_owned(), json!(trainer.step))]);
-        if let Some(step) = step {
-            numbers.extend(step.metrics.iter().map(|(key, number)| ((*key).to_owned(), json!(number))));
-        }
+        numbers.extend(step.metrics.iter().map(|(key, number)| ((*key).to_owned(), json!(number))));
         checkpoint::write(&self.folder.join(FINAL), &serde_json::to_vec_pretty(&numbers)?)
     }
 }

@@ -58,7 +58,7 @@ struct Run {
     #[arg(long, value_delimiter = ',')]
     seeds: Vec<u64>,
     /// Training steps of each run; default 1000, with `--quick` 100.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     steps: Option<u64>,
     /// Also train C1 with one setting at a time changed, for these seeds.
     #[arg(long, value_delimiter = ',', value_name = "SEEDS")]

@@ -67,6 +67,17 @@ fn a_run_killed_at_any_point_continues_to_the_same_bits() {
     }
     folder.run(RUN);
     assert_same(&folder, &expected, "killed six times in a row");
+
+    // the last numbers are there, the last checkpoint perhaps not
+    let folder = Folder::new();
+    let mut child = folder.command(RUN).spawn().unwrap();
+    while !folder.path().join("one-digit/C1/seed-3/final.json").exists() && child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_micros(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    folder.run(RUN);
+    assert_same(&folder, &expected, "killed at the end");
 }
 
 #[cfg(unix)]
