@@ -100,10 +100,11 @@ impl Recording<'_> {
         let pieces = Piece::all(format, self.gpu.max_buffer_bytes() / format.bytes(), tokens, vocab);
         let slots = batch.slots(self)?;
         let record = self.record(0, 0)?;
-        let label = format!("policy/log_probs of {format:?}");
+        let load = Load::of(&pieces, vocab, &[&out.logits]);
+        let label = format!("policy/log_probs of {format:?} by {load:?}");
         let pipelines = self.pipelines(&label, || Kernel {
             label: label.clone(),
-            wgsl: [PRELUDE, load(format), include_str!("../shaders/policy/log_probs.wgsl")].concat(),
+            wgsl: [PRELUDE, &load.wgsl(format), include_str!("../shaders/policy/log_probs.wgsl")].concat(),
             bindings: [[Access::Read, Access::Write, Access::Read, Access::Read], [Access::Write; 4]].concat(),
             passes: &["log_probs_and_entropy", "piece", "merge"],
         })?;
@@ -194,19 +195,19 @@ impl Recording<'_> {
         let record = self.record(0, 0)?;
         let grad_log_probs = self.column(grad_log_probs)?;
         let grad_entropy = grad_entropy.map(|grad| self.column(grad)).transpose()?;
-        let (with, load_grad_entropy) = match grad_entropy {
-            Some(_) => ("with", WITH_ENTROPY),
-            None => ("without", WITHOUT_ENTROPY),
+        let (with, entropy) = match grad_entropy {
+            Some(_) => ("with", include_str!("../shaders/policy/with_entropy.wgsl")),
+            None => ("without", include_str!("../shaders/policy/without_entropy.wgsl")),
         };
-        let label = format!("policy/logits_gradient of {format:?} {with} entropy");
+        let load = Load::of(&pieces, of.vocab, &[&of.logits, grad_logits]);
+        let label = format!("policy/logits_gradient of {format:?} by {load:?} {with} entropy");
         let pipelines = self.pipelines(&label, || {
             let mut bindings = vec![Access::Read, Access::Write];
             bindings.extend([Access::Read; 4]);
             bindings.push(Access::Write);
             bindings.extend(grad_entropy.iter().map(|_| Access::Read));
-            let gradient =
-                include_str!("../shaders/policy/logits_gradient.wgsl").replace("//GRAD_ENTROPY", load_grad_entropy);
-            let wgsl = [PRELUDE, load(format), &gradient].concat();
+            let gradient = include_str!("../shaders/policy/logits_gradient.wgsl");
+            let wgsl = [PRELUDE, &load.wgsl(format), entropy, load.store(), gradient].concat();
             Kernel { label: label.clone(), wgsl, bindings, passes: &["logits_gradient"] }
         })?;
         for piece in pieces {
@@ -220,18 +221,48 @@ impl Recording<'_> {
     }
 }
 
-/// How the shader reads an entry.
-const fn load(format: Format) -> &'static str {
-    match format {
-        Format::Word => include_str!("../shaders/policy/f32.wgsl"),
-        Format::F16 => include_str!("../shaders/policy/f16.wgsl"),
-        Format::Bf16 => include_str!("../shaders/policy/bf16.wgsl"),
-    }
+/// How many entries a shader reads and writes at once.
+#[derive(Clone, Copy, Debug)]
+enum Load {
+    /// Any rows.
+    One,
+    /// Rows that begin and end at multiples of four entries, in columns that begin at a multiple of 16 bytes.
+    Four,
 }
 
-const WITH_ENTROPY: &str = "@group(0) @binding(8) var<storage, read> grad_entropy: array<u32>;
-fn load_grad_entropy(slot: u32) -> u32 { return grad_entropy[slot]; }";
-const WITHOUT_ENTROPY: &str = "fn load_grad_entropy(slot: u32) -> u32 { return 0u; }";
+impl Load {
+    fn of(pieces: &[Piece], vocab: u64, columns: &[&Column]) -> Self {
+        let fours = |entries: u64| entries.is_multiple_of(4);
+        let whole = pieces.iter().all(|piece| fours(piece.first_entry) && fours(piece.entries));
+        let aligned = columns.iter().all(|column| column.buffer().1.is_multiple_of(4 * WORD));
+        if fours(vocab) && whole && aligned {
+            Self::Four
+        } else {
+            Self::One
+        }
+    }
+
+    fn wgsl(self, format: Format) -> String {
+        let words = match (self, format) {
+            (Self::One, _) => include_str!("../shaders/policy/one_word.wgsl"),
+            (Self::Four, Format::Word) => include_str!("../shaders/policy/four_words.wgsl"),
+            (Self::Four, Format::F16 | Format::Bf16) => include_str!("../shaders/policy/four_halves.wgsl"),
+        };
+        let (entry, widened) = match format {
+            Format::Word => (include_str!("../shaders/policy/f32.wgsl"), ""),
+            Format::F16 => (include_str!("../shaders/policy/half.wgsl"), include_str!("../shaders/policy/f16.wgsl")),
+            Format::Bf16 => (include_str!("../shaders/policy/half.wgsl"), include_str!("../shaders/policy/bf16.wgsl")),
+        };
+        [words, entry, widened].concat()
+    }
+
+    const fn store(self) -> &'static str {
+        match self {
+            Self::One => include_str!("../shaders/policy/store_one.wgsl"),
+            Self::Four => include_str!("../shaders/policy/store_four.wgsl"),
+        }
+    }
+}
 
 impl LogProbColumns {
     /// The logits, as they were given.

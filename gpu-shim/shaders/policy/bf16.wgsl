@@ -1,4 +1,4 @@
-// Two entries per word, the first in the low half. A bf16 is the high half of an f32.
-fn load_logit(index: u32) -> u32 {
-    return (logits[index >> 1u] >> (16u * (index & 1u))) << 16u;
+// A bf16 is the high half of an f32.
+fn widened(half: vec4<u32>) -> vec4<u32> {
+    return half << vec4<u32>(16u);
 }

@@ -1,3 +1,3 @@
 fn load_logit(index: u32) -> u32 {
-    return logits[index];
+    return load_word(index);
 }

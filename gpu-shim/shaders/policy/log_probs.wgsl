@@ -4,31 +4,29 @@
 //   m = max z    S = Σ e^{z−m}    W = Σ e^{z−m} (z − m)    Q = Σ e^{2(z−m)}
 //   log_prob = z_a − m − ln S     entropy = ln S − W / S   Σ p² = Q / S²
 //
-// Each thread keeps (m, S, W, Q) of the entries it has seen and rescales them where m grows. Needs prelude/vocab.wgsl.
+// Each thread keeps (m, S, W, Q) of the entries it has seen, and takes sixteen at once, so that it rescales the sums once
+// for all of them. No branch depends on an entry: S is 0 until there is a number, and at least 1 from then on. Needs
+// prelude/vocab.wgsl.
 
 @group(0) @binding(5) var<storage, read_write> log_probs: array<u32>;
 @group(0) @binding(6) var<storage, read_write> entropy: array<u32>;
 @group(0) @binding(7) var<storage, read_write> sum_squares: array<u32>;
 @group(0) @binding(8) var<storage, read_write> rows: array<Row>;
 
-// Entries a thread processes before updating its running sums: fewer rescalings, and shorter chains of additions.
-const FLAG_SEEN: u32 = 1u;
-const FLAG_BAD: u32 = 2u;
-
-var<workgroup> shared_flags: array<u32, ROW_THREADS>;
-var<workgroup> shared_max: array<f32, ROW_THREADS>;
-var<workgroup> shared_sum: array<f32, ROW_THREADS>;
-var<workgroup> shared_weighted: array<f32, ROW_THREADS>;
-var<workgroup> shared_squares: array<f32, ROW_THREADS>;
-
-// m, S, W, Q of a row or of a piece of it, and the flags of its entries.
+// m, S, W, Q of some entries, and whether one of them makes the row NaN.
 struct Statistics {
     top: f32,
     sum: f32,
     weighted: f32,
     squares: f32,
-    flags: u32,
+    bad: u32,
 }
+
+// Of as many threads one thread puts the statistics together, then one of the workgroup: two barriers, where a tree has
+// one on each level.
+const ROW_SPAN: u32 = 16u;
+
+var<workgroup> shared_statistics: array<Statistics, ROW_THREADS>;
 
 // Whole rows.
 @compute @workgroup_size(ROW_THREADS)
@@ -67,7 +65,7 @@ fn piece(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
         if (kept && token < params.entries) {
             token_bits = load_logit(params.shift + token);
         }
-        rows[2u * params.piece] = Row(found.top, found.sum, found.weighted, found.flags);
+        rows[2u * params.piece] = Row(found.top, found.sum, found.weighted, found.bad);
         rows[2u * params.piece + 1u] = Row(found.squares, 0.0, 0.0, token_bits);
     }
 }
@@ -75,11 +73,11 @@ fn piece(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_inde
 fn piece_of(index: u32) -> Statistics {
     let at = 8u * index;
     return Statistics(
-        bitcast<f32>(logits[at]),
-        bitcast<f32>(logits[at + 1u]),
-        bitcast<f32>(logits[at + 2u]),
-        bitcast<f32>(logits[at + 4u]),
-        logits[at + 3u],
+        bitcast<f32>(load_word(at)),
+        bitcast<f32>(load_word(at + 1u)),
+        bitcast<f32>(load_word(at + 2u)),
+        bitcast<f32>(load_word(at + 4u)),
+        load_word(at + 3u),
     );
 }
 
@@ -92,116 +90,126 @@ fn merge(
 ) {
     let slot = flat_group(group, groups) * ROW_THREADS + thread;
     if (slot >= params.rows) { return; }
-    var all = Statistics(0.0, 0.0, 0.0, 0.0, 0u);
+    var all = nothing_yet();
     var token_bits = 0u;
     for (var index = slot * params.pieces; index < (slot + 1u) * params.pieces; index++) {
-        let found = piece_of(index);
-        if ((found.flags & FLAG_SEEN) != 0u && ((all.flags & FLAG_SEEN) == 0u || found.top > all.top)) {
-            all.top = found.top;
-        }
-        all.flags |= found.flags;
+        all = together(all, piece_of(index));
         // 0 for every piece but that of the token
-        token_bits |= logits[8u * index + 7u];
-    }
-    for (var index = slot * params.pieces; index < (slot + 1u) * params.pieces; index++) {
-        let found = piece_of(index);
-        if ((found.flags & FLAG_SEEN) != 0u) {
-            let factor = rescale(found.top, all.top);
-            all.sum += factor * found.sum;
-            all.weighted += factor * (found.weighted + fall(found.top, all.top) * found.sum);
-            all.squares += factor * factor * found.squares;
-        }
+        token_bits |= load_word(8u * index + 7u);
     }
     write_row(slot, (slots[slot] & 3u) >= SLOT_KEPT, all, token_bits);
 }
 
-// Of the entries `start` to `start + end`; the same in every thread.
+fn nothing_yet() -> Statistics {
+    return Statistics(-LARGEST, 0.0, 0.0, 0.0, 0u);
+}
+
+// The same sums from a larger top.
+fn raised(found: Statistics, top: f32) -> Statistics {
+    let far = found.top < top - REACH;
+    let distance = select(found.top - top, -REACH, far);
+    let factor = exp_of_fall(vec4<f32>(distance)).x;
+    let weighted = factor * (found.weighted + distance * found.sum);
+    return Statistics(top, factor * found.sum, weighted, factor * factor * found.squares, found.bad);
+}
+
+fn together(one: Statistics, other: Statistics) -> Statistics {
+    let top = max(one.top, other.top);
+    let a = raised(one, top);
+    let b = raised(other, top);
+    return Statistics(top, a.sum + b.sum, a.weighted + b.weighted, a.squares + b.squares, a.bad | b.bad);
+}
+
+fn total(v: vec4<f32>) -> f32 {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+fn scaled(bits: vec4<u32>) -> vec4<f32> {
+    return select(bitcast<vec4<f32>>(bits) * params.scale, vec4<f32>(-LARGEST), is_nothing(bits));
+}
+
+fn as_signed(bits: vec4<u32>) -> vec4<i32> {
+    return bitcast<vec4<i32>>(bits);
+}
+
+fn with_sixteen(found: Statistics, a: vec4<u32>, b: vec4<u32>, c: vec4<u32>, d: vec4<u32>) -> Statistics {
+    let larger = max(max(scaled(a), scaled(b)), max(scaled(c), scaled(d)));
+    let sums = raised(found, max(found.top, max(max(larger.x, larger.y), max(larger.z, larger.w))));
+    let a_fall = fall(a, sums.top);
+    let b_fall = fall(b, sums.top);
+    let c_fall = fall(c, sums.top);
+    let d_fall = fall(d, sums.top);
+    let a_term = exp_of_fall(a_fall);
+    let b_term = exp_of_fall(b_fall);
+    let c_term = exp_of_fall(c_fall);
+    let d_term = exp_of_fall(d_fall);
+    let terms = (a_term + b_term) + (c_term + d_term);
+    let weighted = (a_term * a_fall + b_term * b_fall) + (c_term * c_fall + d_term * d_fall);
+    let squares = (a_term * a_term + b_term * b_term) + (c_term * c_term + d_term * d_term);
+    // NaN with a sign is above all bits; NaN without, +inf, and a number whose z would be, above those of finite z
+    let unsigned = max(max(a, b), max(c, d));
+    let signed = max(max(as_signed(a), as_signed(b)), max(as_signed(c), as_signed(d)));
+    let negative_nan = max(max(unsigned.x, unsigned.y), max(unsigned.z, unsigned.w)) > NEGATIVE_INFINITY_BITS;
+    let too_large = max(max(signed.x, signed.y), max(signed.z, signed.w)) > bitcast<i32>(params.largest);
+    return Statistics(
+        sums.top,
+        sums.sum + total(terms),
+        sums.weighted + total(weighted),
+        sums.squares + total(squares),
+        sums.bad | u32(negative_nan || too_large),
+    );
+}
+
+// The entries before `end`, and −inf for the others.
+fn load_some(first: u32, end: u32) -> vec4<u32> {
+    var four = vec4<u32>(NEGATIVE_INFINITY_BITS);
+    if (first + 4u <= end) {
+        four = load_four(first);
+    } else {
+        for (var index = first; index < end; index++) {
+            four[index - first] = load_logit(index);
+        }
+    }
+    return four;
+}
+
+// Of the entries `start` to `start + end`, in thread 0.
 fn statistics(thread: u32, start: u32, end: u32) -> Statistics {
-    var flags = 0u;
-    var row_max = 0.0;
-    var sum = 0.0;
-    var weighted = 0.0;
-    var squares = 0.0;
-    for (var base = 0u; base < end; base += ROW_THREADS * ROW_ITEMS) {
-        var z: array<f32, ROW_ITEMS>;
-        var present = 0u;
-        var largest = 0.0;
-        for (var item = 0u; item < ROW_ITEMS; item++) {
-            let entry = base + item * ROW_THREADS + thread;
-            if (entry < end) {
-                let bits = load_logit(start + entry);
-                let kind = entry_kind(bits);
-                if (kind == ENTRY_BAD) {
-                    flags |= FLAG_BAD;
-                }
-                if (kind == ENTRY_NUMBER) {
-                    z[item] = bitcast<f32>(bits) * params.scale;
-                    largest = select(max(largest, z[item]), z[item], present == 0u);
-                    present |= 1u << item;
-                }
-            }
-        }
-        if (present != 0u) {
-            if ((flags & FLAG_SEEN) == 0u) {
-                row_max = largest;
-                flags |= FLAG_SEEN;
-            } else if (largest > row_max) {
-                let factor = rescale(row_max, largest);
-                weighted = factor * (weighted + fall(row_max, largest) * sum);
-                sum = factor * sum;
-                squares = factor * factor * squares;
-                row_max = largest;
-            }
-            var block_sum = 0.0;
-            var block_weighted = 0.0;
-            var block_squares = 0.0;
-            for (var item = 0u; item < ROW_ITEMS; item++) {
-                if ((present & (1u << item)) != 0u) {
-                    let term = rescale(z[item], row_max);
-                    block_sum += term;
-                    block_weighted += term * fall(z[item], row_max);
-                    block_squares += term * term;
-                }
-            }
-            sum += block_sum;
-            weighted += block_weighted;
-            squares += block_squares;
-        }
+    var own = nothing_yet();
+    // while there are sixteen for every thread
+    let whole = end / (4u * ROW_STEP);
+    var first = start + 4u * thread;
+    for (var step = 0u; step < whole; step++) {
+        let a = load_four(first);
+        let b = load_four(first + ROW_STEP);
+        let c = load_four(first + 2u * ROW_STEP);
+        let d = load_four(first + 3u * ROW_STEP);
+        own = with_sixteen(own, a, b, c, d);
+        first += 4u * ROW_STEP;
+    }
+    if (whole * 4u * ROW_STEP < end) {
+        let a = load_some(first, start + end);
+        let b = load_some(first + ROW_STEP, start + end);
+        let c = load_some(first + 2u * ROW_STEP, start + end);
+        let d = load_some(first + 3u * ROW_STEP, start + end);
+        own = with_sixteen(own, a, b, c, d);
     }
 
-    shared_flags[thread] = flags;
-    shared_max[thread] = row_max;
+    shared_statistics[thread] = own;
     workgroupBarrier();
-    for (var half = ROW_THREADS / 2u; half > 0u; half /= 2u) {
-        if (thread < half) {
-            let other = thread + half;
-            let both = shared_flags[thread] & shared_flags[other] & FLAG_SEEN;
-            let first = (shared_flags[thread] & FLAG_SEEN) != 0u;
-            let larger = max(shared_max[thread], shared_max[other]);
-            shared_max[thread] = select(select(shared_max[other], shared_max[thread], first), larger, both != 0u);
-            shared_flags[thread] |= shared_flags[other];
+    if (thread < ROW_THREADS / ROW_SPAN) {
+        for (var other = thread + ROW_THREADS / ROW_SPAN; other < ROW_THREADS; other += ROW_THREADS / ROW_SPAN) {
+            own = together(own, shared_statistics[other]);
         }
-        workgroupBarrier();
+        shared_statistics[thread] = own;
     }
-
-    let top = shared_max[0];
-    var factor = 0.0;
-    if ((flags & FLAG_SEEN) != 0u) {
-        factor = rescale(row_max, top);
-    }
-    shared_sum[thread] = factor * sum;
-    shared_weighted[thread] = factor * (weighted + fall(row_max, top) * sum);
-    shared_squares[thread] = factor * factor * squares;
     workgroupBarrier();
-    for (var half = ROW_THREADS / 2u; half > 0u; half /= 2u) {
-        if (thread < half) {
-            shared_sum[thread] += shared_sum[thread + half];
-            shared_weighted[thread] += shared_weighted[thread + half];
-            shared_squares[thread] += shared_squares[thread + half];
+    if (thread == 0u) {
+        for (var other = 1u; other < ROW_THREADS / ROW_SPAN; other++) {
+            own = together(own, shared_statistics[other]);
         }
-        workgroupBarrier();
     }
-    return Statistics(top, shared_sum[0], shared_weighted[0], shared_squares[0], shared_flags[0]);
+    return own;
 }
 
 fn write_row(slot: u32, kept: bool, found: Statistics, token_bits: u32) {
@@ -211,7 +219,7 @@ fn write_row(slot: u32, kept: bool, found: Statistics, token_bits: u32) {
     if (!kept) {
         return;
     }
-    if (found.flags != FLAG_SEEN) {
+    if (found.bad != 0u || found.sum == 0.0) {
         log_probs[slot] = NAN_BITS;
         entropy[slot] = NAN_BITS;
         sum_squares[slot] = NAN_BITS;
@@ -231,7 +239,7 @@ fn write_row(slot: u32, kept: bool, found: Statistics, token_bits: u32) {
     }
     let z = bitcast<f32>(token_bits) * params.scale;
     // the second half: z − m would overflow
-    if (entry_kind(token_bits) != ENTRY_NUMBER || 0.5 * z - 0.5 * found.top < -1.7014117e38) {
+    if (is_nothing(vec4<u32>(token_bits)).x || 0.5 * z - 0.5 * found.top < -1.7014117e38) {
         // the token itself has probability 0
         log_probs[slot] = NEGATIVE_INFINITY_BITS;
         return;

@@ -2,13 +2,15 @@
 //
 //   ∂/∂logit_v = (g ([v = a] − p_v) − h p_v ((z_v − m) − W/S)) / τ
 //
-// Needs prelude/vocab.wgsl and the rows that log_probs.wgsl wrote: each logit is read once and each gradient written
-// once.
+// Each logit is read once and each gradient written once, but for that of the token. Needs prelude/vocab.wgsl, the rows
+// that log_probs.wgsl wrote, with_entropy.wgsl or without_entropy.wgsl, and store_one.wgsl or store_four.wgsl.
 
 @group(0) @binding(5) var<storage, read> rows: array<Row>;
 @group(0) @binding(6) var<storage, read> grad_log_probs: array<u32>;
-@group(0) @binding(7) var<storage, read_write> grad_logits: array<u32>;
-//GRAD_ENTROPY
+
+fn exponents(gradient: vec4<f32>) -> vec4<u32> {
+    return bitcast<vec4<u32>>(gradient) & vec4<u32>(INFINITY_BITS);
+}
 
 @compute @workgroup_size(ROW_THREADS)
 fn logits_gradient(
@@ -20,37 +22,49 @@ fn logits_gradient(
     let at = flat_group(group, groups);
     let slot = params.first + at;
     let start = params.shift + at * params.vocab;
-    if ((slots[slot] & 3u) < SLOT_KEPT) {
-        for (var entry = thread; entry < params.entries; entry += ROW_THREADS) {
-            grad_logits[start + entry] = 0u;
-        }
-        return;
-    }
+    // threads take groups of four in turns
+    let fours = params.entries / 4u;
+    let kept = (slots[slot] & 3u) >= SLOT_KEPT;
     let row = rows[slot];
     let g_bits = grad_log_probs[slot];
     let h_bits = load_grad_entropy(slot);
-    let special = is_special_bits(g_bits) || is_special_bits(h_bits);
-    if (special && thread == 0u) {
+    if (kept && thread == 0u && (is_special_bits(g_bits) || is_special_bits(h_bits))) {
         atomicOr(&record[0], FLAG_SPECIAL);
     }
     let nan = row.valid == 0u || is_nan_bits(g_bits) || is_nan_bits(h_bits);
+    if (!kept || nan) {
+        let all = select(0u, NAN_BITS, kept);
+        for (var four = thread; four < fours; four += ROW_THREADS) {
+            store_four(start + 4u * four, vec4<u32>(all));
+        }
+        for (var entry = 4u * fours + thread; entry < params.entries; entry += ROW_THREADS) {
+            store_one(start + entry, all);
+        }
+        return;
+    }
     let g = finite(g_bits) * params.scale;
     let h = finite(h_bits) * params.scale;
-    for (var entry = thread; entry < params.entries; entry += ROW_THREADS) {
-        let bits = load_logit(start + entry);
-        var gradient = 0.0;
-        if (entry_kind(bits) == ENTRY_NUMBER) {
-            let distance = fall(bitcast<f32>(bits) * params.scale, row.top);
-            let p = own_exp(distance) * row.inverse_sum;
-            gradient = -p * (g + h * (distance - row.mean_distance));
-        }
-        if (params.first_entry + entry == tokens[slot]) {
-            gradient += g;
-        }
-        let out = bitcast<u32>(gradient);
-        if (is_special_bits(out)) {
-            atomicOr(&record[0], FLAG_RANGE);
-        }
-        grad_logits[start + entry] = select(out, NAN_BITS, nan);
+    // exponents of the results: those of infinities and NaN left the range
+    var largest = vec4<u32>(0u);
+    for (var four = thread; four < fours; four += ROW_THREADS) {
+        let gradient = gradients(load_four(start + 4u * four), row, g, h);
+        largest = max(largest, exponents(gradient));
+        store_four(start + 4u * four, bitcast<vec4<u32>>(gradient));
+    }
+    for (var entry = 4u * fours + thread; entry < params.entries; entry += ROW_THREADS) {
+        let gradient = gradients(vec4<u32>(load_logit(start + entry)), row, g, h);
+        largest = max(largest, exponents(gradient));
+        store_one(start + entry, bitcast<u32>(gradient.x));
+    }
+    // wraps for a token of an earlier piece
+    let token = tokens[slot] - params.first_entry;
+    let writer = select(token - 4u * fours, (token / 4u) % ROW_THREADS, token < 4u * fours);
+    if (token < params.entries && thread == writer) {
+        let gradient = gradients(vec4<u32>(load_logit(start + token)), row, g, h) + g;
+        largest = max(largest, exponents(gradient));
+        store_one(start + token, bitcast<u32>(gradient.x));
+    }
+    if (any(largest == vec4<u32>(INFINITY_BITS))) {
+        atomicOr(&record[0], FLAG_RANGE);
     }
 }
