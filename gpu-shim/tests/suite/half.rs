@@ -150,12 +150,12 @@ fn margins() -> [Margin; 2] {
     [Margin::new("log_probs of halves", tolerance::LOG_PROB), Margin::new("entropy of halves", tolerance::ENTROPY)]
 }
 
-/// Odd sizes too: rows then start in the middle of a word.
+/// Odd sizes too: rows then start in the middle of a word. Rows of a multiple of four are read by fours.
 fn agrees<L: Half>(case: &str) {
     let Some(gpu) = small_gpu(64 << 20) else { return };
     let engine = Engine::gpu(gpu);
     let (mut random, mut margins) = (Random::new(80), margins());
-    for vocab in [1, 2, 3, 8, 255, 257, 2049, 5001] {
+    for vocab in [1, 2, 3, 4, 8, 255, 257, 2049, 4096, 5000, 5001] {
         for (rows, temperature, scale) in [(1, 1.0, 3.0), (2, 0.7, 0.1), (9, 1.0, 30.0), (33, 1.5, 5.0)] {
             let case = format!("{rows} rows of {vocab} {case}, temperature {temperature}, scale {scale}");
             Rows::<L>::new(&mut random, rows, vocab, scale).check(&case, &engine, temperature, &mut margins);
@@ -174,18 +174,19 @@ fn bf16_logits_agree_with_the_textbook() {
     agrees::<bf16>("bf16");
 }
 
-/// Every ninth number and those around each change of exponent, in a row with two others; rows of three begin in the low
-/// and in the high half of a word in turn.
-fn numbers_of_every_kind<L: Half>(engine: &Engine) {
+/// Every ninth number and those around each change of exponent, in a row with two or three others; rows of three begin in
+/// the low and in the high half of a word in turn, rows of four are read at once.
+fn numbers_of_every_kind<L: Half>(engine: &Engine, vocab: usize) {
     let numbers: Vec<u16> =
         (0..=u16::MAX).filter(|bits| bits % 9 == 0 || bits % 128 < 2 || bits % 1024 > 1020).collect();
     let count = numbers.len();
-    let row = |&bits: &u16| [L::of_bits(bits), L::narrowed(1.0), L::narrowed(0.0)];
+    let others = [1.0, 0.0, -1.0].map(L::narrowed);
+    let row = |&bits: &u16| [L::of_bits(bits)].into_iter().chain(others).take(vocab);
     let rows = Rows {
         keep: vec![true; count],
         logits: numbers.iter().flat_map(row).collect(),
         tokens: (0..count as u32).map(|slot| slot / 2 % 2).collect(),
-        vocab: 3,
+        vocab,
         grad: [vec![1.0; count], vec![0.5; count]],
     };
     // the smaller one makes the subnormal numbers visible
@@ -213,8 +214,10 @@ fn numbers_of_every_kind<L: Half>(engine: &Engine) {
 fn halves_are_read_as_by_the_core() {
     let Some(gpu) = small_gpu(64 << 20) else { return };
     let engine = Engine::gpu(gpu);
-    numbers_of_every_kind::<f16>(&engine);
-    numbers_of_every_kind::<bf16>(&engine);
+    for vocab in [3, 4] {
+        numbers_of_every_kind::<f16>(&engine, vocab);
+        numbers_of_every_kind::<bf16>(&engine, vocab);
+    }
 }
 
 /// By rows and by vocabulary. A piece may begin in the middle of a word; rows that fit have the same bits.
@@ -222,7 +225,7 @@ fn splits<L: Half>() {
     let (Some(large), Some(small)) = (small_gpu(64 << 20), small_gpu(4000)) else { return };
     let (large, small) = (Engine::gpu(large), Engine::gpu(small));
     let (mut random, mut margins) = (Random::new(81), margins());
-    for vocab in [11, 333, 999, 1999, 2001, 4999] {
+    for vocab in [11, 333, 999, 1000, 1999, 2001, 4999, 5000] {
         let rows = Rows::<L>::new(&mut random, 40, vocab, 3.0);
         rows.check("in pieces", &small, 0.8, &mut margins);
         if vocab <= 2000 {

@@ -1,6 +1,10 @@
 //! Values on which drivers disagree: the result is the core's for each of them.
 
-use tokenwise_gpu::Gpu;
+use tokenwise::{
+    policy::{logits_gradient, LogitsGradientInput, PolicyConfig},
+    Batch, Layout, Mask,
+};
+use tokenwise_gpu::{Gpu, GpuBatch, Input, LogitColumns};
 
 use crate::{adapter::gpu, gae::Sequences, log_probs::Rows, random::Random};
 
@@ -53,6 +57,59 @@ fn special_logits_are_the_cores() {
         // 3e38 has no normal reciprocal in f32
         for temperature in [1.0, 0.5, 4.0, 2e-38, 3e38] {
             check_row(gpu, &logits, temperature);
+        }
+    }
+}
+
+/// One special logit in each row, wherever a thread reads it: alone, among four, among sixteen. A vocabulary that is not
+/// a multiple of four is read word by word.
+#[test]
+fn special_logits_at_any_place_are_the_cores() {
+    let Some(gpu) = gpu() else { return };
+    let mut random = Random::new(21);
+    // at temperature ½ the last is infinite
+    let poisons = [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MIN, f32::MAX];
+    for vocab in [4, 5, 1027, 4096, 4100, 4103, 9216] {
+        let places: Vec<usize> = [0, 1, 1026, 4095, 4099, vocab - 1].into_iter().filter(|&at| at < vocab).collect();
+        let count = places.len() * poisons.len();
+        let mut rows = Rows::random(&mut random, count, vocab, 3.0);
+        rows.keep.fill(true);
+        for (row, logits) in rows.logits.chunks_exact_mut(vocab).enumerate() {
+            logits[places[row / poisons.len()]] = poisons[row % poisons.len()];
+        }
+        let layout = Layout::padded(1, count).unwrap();
+        let batch = Batch::new(layout, Mask::new(&rows.keep)).unwrap();
+        let (grad_log_probs, grad_entropy) = (random.normals(count, 1.0), random.normals(count, 0.1));
+        for temperature in [1.0, 0.5] {
+            let case = format!("vocabulary {vocab} at temperature {temperature}");
+            let (log_probs, entropy) = rows.on(gpu, temperature).unwrap();
+            let (core_log_probs, core_entropy) = rows.on_core(temperature);
+            same(&log_probs, &core_log_probs, &case);
+            same(&entropy, &core_entropy, &case);
+            for with_entropy in [false, true] {
+                let zeros = vec![0.0; count];
+                let grad_entropy = if with_entropy { &grad_entropy } else { &zeros };
+                let config = PolicyConfig { temperature };
+                let (logits, tokens) = (Input::from(&rows.logits), Input::from(&rows.tokens));
+                let mut recording = gpu.record();
+                let batch = GpuBatch::new(batch);
+                let found = recording.log_probs(&batch, &LogitColumns { logits, vocab, tokens }, &config).unwrap();
+                let entropy = with_entropy.then(|| Input::from(grad_entropy));
+                let grad = Input::from(&grad_log_probs);
+                let grad = recording.logits_gradient(&batch, &found, &grad, entropy.as_ref()).unwrap();
+                let grad = recording.download(&grad);
+                let done = pollster::block_on(recording.submit()).unwrap();
+                let input = LogitsGradientInput {
+                    logits: &rows.logits,
+                    vocab,
+                    tokens: &rows.tokens,
+                    grad_log_probs: &grad_log_probs,
+                    grad_entropy,
+                };
+                let mut core = vec![9.0; rows.logits.len()];
+                logits_gradient(batch.host(), input, &config, &mut core).unwrap();
+                same(done.floats(grad), &core, &format!("gradient of {case}, entropy {with_entropy}"));
+            }
         }
     }
 }
