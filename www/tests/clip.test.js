@@ -272,6 +272,24 @@ test("each loss explains itself in both languages", browserTest, async () => {
   }
 });
 
+test(
+  "a broken formula leaves no bracket or comma alone, nor an open bracket at the end of a line",
+  browserTest,
+  async () => {
+    const { page, problems, close } = await open({ page: "clip", width: 360, height: 740 });
+    await page.waitForSelector("#page-clip math.broken");
+    const parts = await page
+      .locator("#page-clip math.broken > *")
+      .evaluateAll((all) => all.map(({ textContent }) => textContent));
+    for (const part of parts) {
+      assert.doesNotMatch(part, /^[)\],]/, part);
+      assert.doesNotMatch(part, /[([]$/, part);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  },
+);
+
 test("states from outside are checked", browserTest, async () => {
   const { page, close } = await open({ page: "clip" });
   const answers = await page.evaluate(async () => {

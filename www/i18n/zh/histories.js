@@ -6,7 +6,7 @@ export default {
   "histories.folder": "选择文件夹……",
   "histories.drop": "或拖放到本页任何地方，也可以粘贴。",
   "histories.sample": "显示示例",
-  "histories.paste": "以文本粘贴",
+  "histories.paste": "粘贴文本",
   "histories.paste.label": "一个文件的全部文本：",
   "histories.paste.add": "加入",
   "histories.pasted": "粘贴内容",
@@ -77,7 +77,7 @@ export default {
   "histories.down": "下移 {label}",
   "histories.remove": "移除 {label}",
   "histories.missing": "链接里没有这次训练的数据点。请重新拖入 {file}。",
-  "histories.note.sample": "Questioner 和 Solver 是虚构的示例；加入第一个文件后自动让位。",
+  "histories.note.sample": "Questioner 和 Solver 是虚构的示例；加入第一个文件后会自动移除。",
   "histories.note.link": "数据点太多，放不进链接：本页的链接只带名称和设置，不带曲线。",
   "histories.export.statistics": "各次训练的统计（CSV）",
 };
