@@ -1,12 +1,10 @@
 // The choice of an engine on the pages that have one: core, simd128, WebGPU.
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, numberOf, open, pageModule, repository, serve } from "./harness.js";
+import { browserTest, keepPicture, numberOf, open, pageModule, serve } from "./harness.js";
 import { checkAxe } from "./lab-checks.js";
 
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 const report = (page, id) => page.locator(`#engine-report-${id}`);
 const choice = (page, id, engine) => page.locator(`#engine-${id}-${engine}`);
 
@@ -260,7 +258,7 @@ for (const [lang, theme, width] of [
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
       assert.ok(overflow <= 0, `${id}: ${overflow} pixels too wide`);
-      await page.screenshot({ path: join(screenshots, `engines-${id}-${width}-${theme}-${lang}.png`), fullPage: true });
+      await keepPicture(page, `engines-${id}-${width}-${theme}-${lang}`, { fullPage: true });
       assert.deepEqual(problems, []);
       await close();
     }
