@@ -275,16 +275,16 @@ test("smoothing, collapse and zoom change the picture", browserTest, async () =>
   assert.equal(await page.locator("svg.plot line.note").count(), 0);
   const ticks = () => page.locator("svg.plot text.axis:not(.side):not(.title)").allTextContents();
   const all = await ticks();
-  await page.locator("#histories-in").click();
+  await page.locator("#histories-zoom-in").click();
   const closer = await ticks();
   assert.notDeepEqual(closer, all);
   assert.ok(
     closer.map(numberOf).every((tick) => tick >= 60 && tick <= 181),
     closer.join(),
   );
-  await page.locator("#histories-right").click();
+  await page.locator("#histories-zoom-right").click();
   assert.ok((await ticks()).map(numberOf).every((tick) => tick >= 120 && tick <= 240));
-  await page.locator("#histories-all").click();
+  await page.locator("#histories-zoom-all").click();
   assert.deepEqual(await ticks(), all);
   // drag
   const box = await page.locator("#histories-plot svg.plot").boundingBox();
