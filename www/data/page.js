@@ -141,8 +141,11 @@ class DataPage {
   }
 
   /** An engine could not be had. @param {Record<string, string | number>} values */
-  without({ engine, reason }) {
-    this.engines.failed(/** @type {import("../engines/run.js").EngineName} */ (engine), String(reason));
+  without({ engine, code, reason }) {
+    this.engines.failed(/** @type {import("../engines/run.js").EngineName} */ (engine), {
+      code: String(code),
+      reason: String(reason),
+    });
     this.compute(this.engines.engine, false);
   }
 

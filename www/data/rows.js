@@ -4,10 +4,12 @@ import { html } from "../parts/dom.js";
 
 /** @typedef {import("./cells.js").Cell} Cell */
 
+/** @typedef {{ key: string, name: string, title: string, wide?: boolean, narrow?: boolean }} Column */
+
 /**
  * @typedef {object} Table
  * @property {string} label
- * @property {{ key: string, name: string, title: string, wide?: boolean, narrow?: boolean }[]} columns
+ * @property {Column[]} columns
  * @property {number} count
  * @property {{ key: string, descending: boolean }} sort
  * @property {(row: number, key: string) => Cell} cell
@@ -36,6 +38,7 @@ export class Rows {
     this.shown = new Map();
     this.waiting = false;
     this.headings = "";
+    this.brush = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
     this.element.addEventListener("scroll", () => this.later());
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => {
@@ -51,7 +54,6 @@ export class Rows {
     this.element.setAttribute("aria-label", table.label);
     this.element.setAttribute("aria-rowcount", String(table.count + 1));
     this.element.setAttribute("aria-colcount", String(table.columns.length));
-    this.element.style.setProperty("--columns", table.columns.map(widthOf).join(" "));
     this.body.style.setProperty("height", `${table.count * HEIGHT}px`);
     this.active = Math.max(0, Math.min(table.chosen >= 0 ? table.chosen : this.active, table.count - 1));
     this.drawHead(table);
@@ -89,8 +91,21 @@ export class Rows {
       );
     });
     this.head.replaceChildren(html("div", { role: "row", class: "rows-row", "aria-rowindex": 1 }, ...cells));
+    const sorter = this.head.querySelector(".sorter");
+    if (sorter) {
+      // the short form is empty where figures have a width of their own
+      const { fontWeight, fontSize, fontFamily } = getComputedStyle(sorter);
+      this.brush.font = `${fontWeight} ${fontSize} ${fontFamily}`;
+    }
+    this.element.style.setProperty("--columns", table.columns.map((column) => this.widthOf(column)).join(" "));
     if (focused)
       /** @type {HTMLElement | null} */ (this.head.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
+  }
+
+  /** As wide as its name with an arrow, whether it has one or not, and as its numbers. @param {Column} column */
+  widthOf({ name, wide, narrow }) {
+    const letters = Math.ceil(this.brush.measureText(`${name} ↓`).width) + 1;
+    return `max(${wide ? 6.6 : narrow ? 3.2 : 6.2}rem, calc(1rem + ${letters}px))`;
   }
 
   later() {
@@ -189,10 +204,4 @@ export class Rows {
     else return;
     event.preventDefault();
   }
-}
-
-/** As wide as its name, and at least as its numbers. @param {Table["columns"][number]} column */
-function widthOf({ name, wide, narrow }) {
-  const letters = [...name].reduce((sum, letter) => sum + (letter > "\u2e7f" ? 1 : 0.56), 1.9);
-  return `${Math.max(wide ? 6.6 : narrow ? 3.2 : 6.2, letters).toFixed(1)}rem`;
 }

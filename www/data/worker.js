@@ -115,7 +115,7 @@ async function answer({ id, type, ...request }) {
     else if (error instanceof NoEngine)
       postMessage({
         id,
-        fault: { code: "engine", values: { engine: error.engine, reason: error.message }, place: {} },
+        fault: { code: "engine", values: { engine: error.engine, code: error.code, reason: error.message }, place: {} },
       });
     // a module that trapped cannot be used again, nor can this worker: the page starts another
     else if (error instanceof WebAssembly.RuntimeError) reportError(error);

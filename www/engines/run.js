@@ -47,6 +47,8 @@ export class NoEngine extends Error {
   constructor(engine, cause) {
     super(cause instanceof Error ? cause.message : String(cause));
     this.engine = engine;
+    /** of an error of the library; what the browser says about a module that it cannot load has none */
+    this.code = String(/** @type {any} */ (cause)?.code ?? "");
   }
 }
 

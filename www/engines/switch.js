@@ -4,6 +4,7 @@
 import { currentLanguage, hasText, t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { short } from "../parts/format.js";
+import { refusalText } from "../parts/refusals.js";
 import { ENGINES, isThere, ownEngine } from "./run.js";
 
 /** @typedef {import("./run.js").EngineName} EngineName */
@@ -23,11 +24,11 @@ const size = (bytes) =>
   bytes < 1e4 ? `${bytes} B` : bytes < 1e7 ? `${short(rounded(bytes / 1e3))} kB` : `${short(rounded(bytes / 1e6))} MB`;
 
 /**
- * Why the core answered. An error of a call has no text here; the library says it in English.
+ * Why the core answered. What was wrong with a call is told as for any other call.
  * @param {import("./run.js").Why} why
  */
 const why = ({ code, reason }) =>
-  hasText(`engines.why.${code}`) ? t(`engines.why.${code}`) : html("span", { lang: "en" }, reason);
+  hasText(`engines.why.${code}`) ? t(`engines.why.${code}`) : refusalText({ code, message: reason });
 
 export class EngineSwitch {
   /**
@@ -125,12 +126,18 @@ export class EngineSwitch {
     });
   }
 
-  /** The engine could not be had: the page goes on with its own. @param {EngineName} engine @param {string} reason */
-  failed(engine, reason) {
+  /**
+   * The engine could not be had: the page goes on with its own.
+   * @param {EngineName} engine
+   * @param {import("./run.js").Why} problem
+   */
+  failed(engine, { code, reason }) {
     this.engine = ownEngine();
     this.chosen = false;
     this.missed = true;
-    this.say(() => [t(`engines.failed.${engine}`), " ", html("span", { lang: "en" }, reason)]);
+    const key = `engines.why.${code}`;
+    // what the browser says has no translation
+    this.say(() => [t(`engines.failed.${engine}`), " ", hasText(key) ? t(key) : html("span", { lang: "en" }, reason)]);
     const input = this.choices.querySelector(`[value=${this.engine}]`);
     if (input instanceof HTMLInputElement) input.checked = true;
   }

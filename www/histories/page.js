@@ -2,26 +2,14 @@
 
 import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
-import { choiceField } from "../parts/fields.js";
 import { short } from "../parts/format.js";
 import { PlotView, sample } from "../parts/plot.js";
+import { RunsFrame } from "../parts/runs-frame.js";
 import { slider } from "../parts/slider.js";
 import { smoothed, thinned } from "./curve.js";
 import { HistoryIntake } from "./intake.js";
 import { savePicture } from "./picture.js";
-import {
-  initial,
-  isSample,
-  leftOut,
-  MOST_RUNS,
-  moved,
-  pointsOf,
-  read,
-  smoothKinds,
-  withLoaded,
-  without,
-  withRun,
-} from "./state.js";
+import { initial, isSample, leftOut, MOST_RUNS, moved, pointsOf, read, withLoaded, without, withRun } from "./state.js";
 import { collapseStep, RunTable, statisticsCsv } from "./table.js";
 
 /** @typedef {import("./state.js").State} State */
@@ -39,14 +27,13 @@ export const page = {
 /** Points drawn of all curves together; more cannot be seen. */
 const DRAWN = 24_000;
 
-class HistoriesView {
+class HistoriesView extends RunsFrame {
   /**
    * @param {HTMLElement} container
    * @param {import("../pages.js").Context} context
    */
   constructor(container, context) {
-    this.context = context;
-    this.container = container;
+    super(container, context, { id: "histories", first: "histories-choose", withLoaded, without, withRun });
     const part = (/** @type {string} */ id, /** @type {string} */ kind, more = {}) =>
       html("section", { class: kind, id: `histories-${id}`, ...more });
     this.lead = part("lead", "lab-lead");
@@ -72,8 +59,6 @@ class HistoriesView {
     this.plotPart.append(this.tools);
     this.plot = new PlotView(this.plotPart);
     this.plotPart.append(this.legend);
-    /** @type {import("./intake.js").Loaded[]} read while another page was in front */
-    this.pending = [];
     this.intake = new HistoryIntake(this.intakePart, container, {
       add: (loaded) => this.add(loaded),
       room: (files) => Math.min(files, MOST_RUNS - this.state.runs.filter((run) => !isSample(run)).length),
@@ -92,24 +77,9 @@ class HistoriesView {
     this.smooth = new Map();
   }
 
-  /** @returns {State} */
+  /** @override @returns {State} */
   get state() {
     return this.context.state();
-  }
-
-  /** @param {import("./intake.js").Loaded[]} loaded */
-  add(loaded) {
-    if (this.container.hidden) this.pending.push(...loaded);
-    else this.context.change(withLoaded(this.state, loaded));
-  }
-
-  /** @param {string} key */
-  remove(key) {
-    const { runs } = this.state;
-    const index = runs.findIndex((run) => run.key === key);
-    const next = runs[index + 1] ?? runs[index - 1];
-    this.context.change(without(this.state, key));
-    document.getElementById(next ? `histories-remove-${next.key}` : "histories-choose")?.focus();
   }
 
   /**
@@ -124,28 +94,13 @@ class HistoriesView {
     this.table.draw(state, anew);
     const samples = state.runs.some(isSample) ? t("histories.note.sample") : "";
     this.note.textContent = [samples, leftOut(state) ? t("histories.note.link") : ""].filter(Boolean).join(" ");
-    if (anew && this.pending.length > 0) setTimeout(() => !this.container.hidden && this.add(this.pending.splice(0)));
+    if (anew) this.addPending();
   }
 
   /** @param {State} state */
   build(state) {
     this.lead.replaceChildren(html("p", {}, t("histories.lead")), html("p", { class: "quiet" }, t("histories.format")));
     this.intake.build();
-    this.kind = choiceField("histories-smooth", {
-      label: t("histories.smooth"),
-      options: smoothKinds.map((kind) => ({ value: kind, text: t(`histories.smooth.${kind}`) })),
-      set: (kind) =>
-        this.context.change({
-          ...this.state,
-          smooth: { ...this.state.smooth, kind: /** @type {State["smooth"]["kind"]} */ (kind) },
-        }),
-    });
-    this.window = slider("histories-window", t("histories.window"), [3, 201, 2], (value, continued) =>
-      this.context.change({ ...this.state, smooth: { ...this.state.smooth, window: value } }, continued),
-    );
-    this.weight = slider("histories-weight", t("histories.weight"), [0, 0.99, 0.01], (value, continued) =>
-      this.context.change({ ...this.state, smooth: { ...this.state.smooth, weight: value } }, continued),
-    );
     this.share = slider("histories-share", t("histories.share"), [1, 99, 1], (value, continued) =>
       this.context.change({ ...this.state, share: value / 100 }, continued),
     );
@@ -156,9 +111,7 @@ class HistoriesView {
     });
     this.marked = marked;
     this.controls.replaceChildren(
-      this.kind.element,
-      this.window.element,
-      this.weight.element,
+      ...this.smoothFields(),
       html("div", { class: "lab-check" }, marked, html("label", { for: "histories-marked" }, t("histories.mark"))),
       this.share.element,
     );
@@ -166,22 +119,9 @@ class HistoriesView {
     this.tablePart.setAttribute("aria-label", t("histories.table.caption"));
     const tool = (/** @type {string} */ id, /** @type {() => void} */ press) =>
       html("button", { type: "button", id: `histories-${id}`, onclick: press }, t(`histories.tool.${id}`));
-    const by = (/** @type {number} */ factor, /** @type {number} */ shift) => () => {
-      const [low, high] = this.state.zoom ?? this.domain;
-      const [middle, half] = [(low + high) / 2 + shift * (high - low), ((high - low) / 2) * factor];
-      this.setZoom([middle - half, middle + half]);
-    };
     this.tools.setAttribute("aria-label", t("histories.tools"));
     this.tools.replaceChildren(
-      html(
-        "span",
-        { class: "group" },
-        tool("in", by(0.5, 0)),
-        tool("out", by(2, 0)),
-        tool("left", by(1, -0.5)),
-        tool("right", by(1, 0.5)),
-        tool("all", () => this.setZoom(null)),
-      ),
+      html("span", { class: "group" }, ...this.zoomTools()),
       html(
         "span",
         { class: "group" },
@@ -194,18 +134,14 @@ class HistoriesView {
 
   /** @param {State} state */
   drawControls({ smooth, share, marked }) {
-    if (!this.kind || !this.window || !this.weight || !this.share || !this.marked) return;
-    this.kind.select.value = smooth.kind;
-    this.window.element.hidden = smooth.kind !== "mean";
-    this.weight.element.hidden = smooth.kind !== "ema";
+    if (!this.share || !this.marked) return;
+    this.showSmooth(smooth);
     this.share.element.hidden = !marked;
-    this.window.show(smooth.window, t("histories.window.value", { count: smooth.window }));
-    this.weight.show(smooth.weight, short(smooth.weight));
     this.share.show(Math.round(share * 100), `${short(share * 100)} %`);
     this.marked.checked = marked;
   }
 
-  /** First and last step of all that is drawn. @returns {[number, number]} */
+  /** @override @returns {[number, number]} */
   get domain() {
     const ends = this.drawn(this.state).map(({ points: { steps } }) => [steps[0], steps[steps.length - 1]]);
     const [low, high] = [Math.min(...ends.map(([first]) => first)), Math.max(...ends.map(([, last]) => last))];
@@ -218,16 +154,6 @@ class HistoriesView {
       const points = pointsOf(run);
       return points && !run.off ? [{ run, points }] : [];
     });
-  }
-
-  /** What is wider than everything is everything. @param {[number, number] | null} zoom */
-  setZoom(zoom) {
-    const [low, high] = this.domain;
-    const size = zoom ? Math.min(high - low, zoom[1] - zoom[0]) : high - low;
-    const from = zoom ? Math.min(Math.max(low, zoom[0]), high - size) : low;
-    const next = /** @type {[number, number] | null} */ (size >= high - low ? null : [from, from + size]);
-    if (JSON.stringify(next) !== JSON.stringify(this.state.zoom) && (next === null || next[1] > next[0]))
-      this.context.change({ ...this.state, zoom: next });
   }
 
   /** @param {State} state */
@@ -290,24 +216,7 @@ class HistoriesView {
   /** @param {State} state */
   drawLegend(state) {
     const focus = document.activeElement?.id ?? "";
-    this.legend.replaceChildren(
-      ...state.runs
-        .filter((run) => pointsOf(run))
-        .map((run) =>
-          html(
-            "button",
-            {
-              type: "button",
-              class: "key",
-              id: `histories-key-${run.key}`,
-              "aria-pressed": run.off ? "false" : "true",
-              onclick: () => this.context.change(withRun(this.state, run.key, { off: !run.off })),
-            },
-            sample(run.colour),
-            run.label,
-          ),
-        ),
-    );
+    this.legend.replaceChildren(...state.runs.filter((run) => pointsOf(run)).map((run) => this.keyOf(run, run.colour)));
     if (focus.startsWith("histories-key-")) document.getElementById(focus)?.focus();
   }
 

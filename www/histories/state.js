@@ -2,6 +2,7 @@
 // themselves lie in a store beside the state, under a fingerprint; a state carries them only where they are few,
 // so that a link stays short.
 
+import { initialSmooth, isRecord, readSmooth, readZoom, within } from "../parts/runs-state.js";
 import { sampleNames, samplePoints } from "./sample.js";
 
 /** @typedef {{ steps: Float64Array, entropies: Float64Array }} Points */
@@ -20,7 +21,7 @@ import { sampleNames, samplePoints } from "./sample.js";
 /**
  * @typedef {object} State
  * @property {Run[]} runs
- * @property {{ kind: "none" | "mean" | "ema", window: number, weight: number }} smooth
+ * @property {import("../parts/runs-state.js").Smooth} smooth
  * @property {boolean} marked whether collapses are marked
  * @property {number} share below which share of the start an entropy has collapsed
  * @property {[number, number] | null} zoom
@@ -30,7 +31,6 @@ export const MOST_RUNS = 50;
 /** Points of all runs together that a link carries. */
 export const IN_LINK = 800;
 const PREFIX = "entropy_history_";
-export const smoothKinds = ["none", "mean", "ema"];
 
 /** @type {Map<string, Points>} */
 const store = new Map();
@@ -69,7 +69,7 @@ export function initial() {
     off: false,
     data: sampleData(sample),
   }));
-  return { runs, smooth: { kind: "none", window: 9, weight: 0.9 }, marked: true, share: 0.5, zoom: null };
+  return { runs, smooth: initialSmooth(), marked: true, share: 0.5, zoom: null };
 }
 
 /** @param {string} sample */
@@ -180,19 +180,6 @@ export function moved(state, key, by) {
   return { ...state, runs };
 }
 
-/** @param {unknown} data @returns {data is Record<string, any>} */
-const isRecord = (data) => typeof data === "object" && data !== null && !Array.isArray(data);
-
-/**
- * A number inside a range, or what stands in for it.
- * @param {unknown} value
- * @param {number} low
- * @param {number} high
- * @param {number} fallback
- */
-const within = (value, low, high, fallback) =>
-  typeof value === "number" && value >= low && value <= high ? value : fallback;
-
 /**
  * @param {unknown} data
  * @returns {State | null}
@@ -222,22 +209,12 @@ export function read(data) {
       data: sample ? sampleData(sample) : points ? keep(points) : given.startsWith("sample-") ? "" : given,
     });
   }
-  const smooth = isRecord(data.smooth) ? data.smooth : {};
-  const kind = /** @type {State["smooth"]["kind"]} */ (smoothKinds.includes(smooth.kind) ? smooth.kind : "none");
-  const zoom =
-    Array.isArray(data.zoom) &&
-    data.zoom.length === 2 &&
-    data.zoom.every(Number.isFinite) &&
-    data.zoom[0] < data.zoom[1]
-      ? /** @type {[number, number]} */ ([data.zoom[0], data.zoom[1]])
-      : null;
-  const windows = Math.trunc(within(smooth.window, 1, 501, 9));
   return carried({
     runs,
-    smooth: { kind, window: windows, weight: within(smooth.weight, 0, 0.999, 0.9) },
+    smooth: readSmooth(data.smooth),
     marked: data.marked !== false,
     share: within(data.share, 0.01, 0.99, 0.5),
-    zoom,
+    zoom: readZoom(data.zoom),
   });
 }
 

@@ -1,7 +1,10 @@
 // Breaks formulas that are wider than their box: MathML does not do so by itself.
 
 /** What stands close to its neighbours. */
-const TIGHT = new Set(["(", ")", "[", "]", "|", ",", "Σ", "∂", "/"]);
+const TIGHT = new Set(["(", "[", "|", "Σ", "∂", "/"]);
+/** What no line begins with, and what no line ends with. */
+const CLOSING = new Set([")", "]", ","]);
+const OPENING = new Set(["(", "["]);
 /** Groups of at most this many letters stay together. */
 const SHORT = 11;
 
@@ -29,13 +32,39 @@ const partsOf = (element) =>
     child.localName === "mrow" && (child.textContent ?? "").length > SHORT ? partsOf(child) : [child],
   );
 
+/** @param {Element | undefined} part @param {Set<string>} signs */
+const isSign = (part, signs) => part?.localName === "mo" && signs.has(part.textContent ?? "");
+
+/**
+ * Brackets and commas stay with what they belong to, which also keeps them on its line of writing.
+ * @param {Element[]} parts
+ * @returns {Element[]}
+ */
+function together(parts) {
+  /** @type {Element[][]} */
+  const groups = [];
+  for (const [index, part] of parts.entries()) {
+    const before = parts[index - 1];
+    // a bracket after a name is that of its arguments
+    const ofName = isSign(part, OPENING) && before !== undefined && before.localName !== "mo";
+    if (index > 0 && (isSign(part, CLOSING) || isSign(before, OPENING) || ofName)) groups[groups.length - 1].push(part);
+    else groups.push([part]);
+  }
+  return groups.map((group) => {
+    if (group.length === 1) return group[0];
+    const row = document.createElementNS("http://www.w3.org/1998/Math/MathML", "mrow");
+    row.append(...group);
+    return row;
+  });
+}
+
 /** @param {Element} math */
 function split(math) {
   whole.set(
     math,
     Array.from(math.childNodes, (node) => node.cloneNode(true)),
   );
-  const parts = partsOf(math);
+  const parts = together(partsOf(math));
   for (const part of parts)
     if (part.localName === "mo" && TIGHT.has(part.textContent ?? "")) part.classList.add("tight");
   math.replaceChildren(...parts);

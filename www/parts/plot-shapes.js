@@ -41,17 +41,23 @@ function lookOf(plot, series) {
 }
 
 /**
- * A short piece of a curve, to stand before its name.
+ * What a series is drawn with, to stand before its name: a short piece of the curve, a point or a bar.
  * @param {number} colour
  * @param {number} [dash]
  * @param {boolean} [quiet]
+ * @param {Series["kind"]} [kind]
  */
-export const sample = (colour, dash, quiet) =>
-  svg(
-    "svg",
-    { viewBox: "0 0 26 10", class: "sample", "aria-hidden": "true" },
-    svg("line", { ...look(colour, dash, quiet), x1: 1, x2: 25, y1: 5, y2: 5 }),
-  );
+export function sample(colour, dash, quiet, kind = "line") {
+  const drawn = look(colour, dash, quiet);
+  const solid = { ...drawn, "stroke-dasharray": null };
+  const piece =
+    kind === "points"
+      ? svg("circle", { ...solid, cx: 13, cy: 5, r: 3 })
+      : kind === "bars"
+        ? svg("rect", { ...solid, x: 6, y: 0, width: 14, height: 10 })
+        : svg("line", { ...drawn, x1: 1, x2: 25, y1: 5, y2: 5 });
+  return svg("svg", { viewBox: "0 0 26 10", class: "sample", "aria-hidden": "true" }, piece);
+}
 
 /** Four digits are what can be read off a picture. @param {number} value */
 export const brief = (value) => short(Number.isFinite(value) && value !== 0 ? Number(value.toPrecision(4)) : value);
@@ -148,7 +154,7 @@ export function curve(frame, plot, series) {
   if (kind === "points")
     return places
       .filter((i) => Number.isFinite(y[i]))
-      .map((i) => svg("circle", { ...drawn, cx: px(x[i]), cy: py(y[i]), r: 3 }));
+      .map((i) => svg("circle", { ...drawn, "stroke-dasharray": null, cx: px(x[i]), cy: py(y[i]), r: 3 }));
   if (kind === "band") return [clipped(frame, band(frame, series, drawn.class))];
   let path = "";
   let open = false;

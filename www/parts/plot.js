@@ -109,10 +109,14 @@ export class PlotView {
     this.picture.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
     const frame = this.frame();
     this.cursorLine = svg("line", { class: "cursor", y1: EDGE.top, y2: this.height - EDGE.bottom, x1: -10, x2: -10 });
+    const noted = marks(frame, plot);
+    const isText = (/** @type {Element} */ { localName }) => localName === "text";
     this.picture.replaceChildren(
       ...axes(frame, plot),
-      ...marks(frame, plot),
+      ...noted.filter((each) => !isText(each)),
       ...shown.flatMap((series) => curve(frame, plot, series)),
+      // words lie above the curves, so that they can be read
+      ...noted.filter(isText),
       this.cursorLine,
       ...handle(frame, plot, shown),
     );
@@ -169,7 +173,7 @@ export class PlotView {
               this.legend.querySelector(`[data-series="${CSS.escape(each.id)}"]`)
             )?.focus();
           };
-          const piece = sample(each.colour ?? place, each.dash, each.quiet);
+          const piece = sample(each.colour ?? place, each.dash, each.quiet, each.kind);
           return html(
             "button",
             {

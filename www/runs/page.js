@@ -5,8 +5,7 @@ import { t } from "../i18n/index.js";
 import { html } from "../parts/dom.js";
 import { choiceField } from "../parts/fields.js";
 import { full, short } from "../parts/format.js";
-import { sample } from "../parts/plot.js";
-import { slider } from "../parts/slider.js";
+import { RunsFrame } from "../parts/runs-frame.js";
 import { csv } from "../labs/csv.js";
 import { keysOf, pointsOf, valueAt } from "./curves.js";
 import { loadExample } from "./example.js";
@@ -21,7 +20,6 @@ import {
   MOST_RUNS,
   read,
   remember,
-  smoothKinds,
   withLoaded,
   without,
   withRun,
@@ -42,14 +40,13 @@ export const page = {
 const COLUMNS = 8;
 const ROWS = 80;
 
-class RunsView {
+class RunsView extends RunsFrame {
   /**
    * @param {HTMLElement} container
    * @param {import("../pages.js").Context} context
    */
   constructor(container, context) {
-    this.context = context;
-    this.container = container;
+    super(container, context, { id: "runs", first: "runs-folder", withLoaded, without, withRun });
     const part = (/** @type {string} */ id, /** @type {string} */ kind, more = {}) =>
       html("section", { class: kind, id: `runs-${id}`, ...more });
     this.lead = part("lead", "lab-lead");
@@ -73,8 +70,6 @@ class RunsView {
         this.note,
       ),
     );
-    /** @type {import("./intake.js").Loaded[]} read while another page was in front */
-    this.pending = [];
     this.intake = new RunIntake(this.intakePart, container, {
       add: (loaded) => this.add(loaded),
       room: () => MOST_RUNS - this.state.runs.filter((run) => !isExample(run)).length,
@@ -90,15 +85,14 @@ class RunsView {
     });
   }
 
-  /** @returns {State} */
+  /** @override @returns {State} */
   get state() {
     return this.context.state();
   }
 
-  /** @param {import("./intake.js").Loaded[]} loaded */
-  add(loaded) {
-    if (this.container.hidden) this.pending.push(...loaded);
-    else this.context.change(withLoaded(this.state, loaded));
+  /** @override */
+  get domain() {
+    return domainOf(this.state);
   }
 
   /** Goes to the step nearest to where the reader pointed. @param {number} x */
@@ -110,16 +104,6 @@ class RunsView {
     if (Number.isNaN(best)) return;
     const withRollouts = state.runs.find((run) => !run.off && dataOf(run)?.rollouts);
     this.context.change({ ...state, at: best, chosen: state.chosen || (withRollouts?.key ?? "") });
-  }
-
-  /** What is wider than everything is everything. @param {[number, number] | null} zoom */
-  setZoom(zoom) {
-    const [low, high] = domainOf(this.state);
-    const size = zoom ? Math.min(high - low, zoom[1] - zoom[0]) : high - low;
-    const from = zoom ? Math.min(Math.max(low, zoom[0]), high - size) : low;
-    const next = /** @type {[number, number] | null} */ (size >= high - low ? null : [from, from + size]);
-    if (JSON.stringify(next) !== JSON.stringify(this.state.zoom) && (next === null || next[1] > next[0]))
-      this.context.change({ ...this.state, zoom: next });
   }
 
   /**
@@ -137,7 +121,7 @@ class RunsView {
     const note = state.runs.some(isExample) ? "runs.note.example" : lost ? "runs.note.lost" : "runs.note.link";
     this.note.textContent = state.runs.length === 0 ? "" : t(note);
     loadExample(state)?.then(() => this.draw(this.state, false), console.error);
-    if (anew && this.pending.length > 0) setTimeout(() => !this.container.hidden && this.add(this.pending.splice(0)));
+    if (anew) this.addPending();
   }
 
   build() {
@@ -159,49 +143,17 @@ class RunsView {
       typing = false;
     });
     this.search = search;
-    this.kind = choiceField("runs-smooth", {
-      label: t("runs.smooth"),
-      options: smoothKinds.map((kind) => ({ value: kind, text: t(`runs.smooth.${kind}`) })),
-      set: (kind) =>
-        this.context.change({
-          ...this.state,
-          smooth: { ...this.state.smooth, kind: /** @type {State["smooth"]["kind"]} */ (kind) },
-        }),
-    });
-    this.window = slider("runs-window", t("runs.window"), [3, 201, 2], (value, continued) =>
-      this.context.change({ ...this.state, smooth: { ...this.state.smooth, window: value } }, continued),
-    );
-    this.weight = slider("runs-weight", t("runs.weight"), [0, 0.99, 0.01], (value, continued) =>
-      this.context.change({ ...this.state, smooth: { ...this.state.smooth, weight: value } }, continued),
-    );
     const bands = html("input", {
       type: "checkbox",
       id: "runs-bands",
       onchange: () => this.context.change({ ...this.state, bands: bands.checked }),
     });
     this.bands = bands;
-    const by = (/** @type {number} */ factor, /** @type {number} */ shift) => () => {
-      const [low, high] = this.state.zoom ?? domainOf(this.state);
-      const [middle, half] = [(low + high) / 2 + shift * (high - low), ((high - low) / 2) * factor];
-      this.setZoom([middle - half, middle + half]);
-    };
-    const tool = (/** @type {string} */ id, /** @type {() => void} */ press) =>
-      html("button", { type: "button", id: `runs-zoom-${id}`, onclick: press }, t(`runs.zoom.${id}`));
     this.controls.replaceChildren(
       html("div", { class: "field" }, html("label", { for: "runs-search" }, t("runs.search")), search),
-      this.kind.element,
-      this.window.element,
-      this.weight.element,
+      ...this.smoothFields(),
       html("div", { class: "lab-check" }, bands, html("label", { for: "runs-bands" }, t("runs.bands"))),
-      html(
-        "div",
-        { class: "runs-zoom", role: "group", "aria-label": t("runs.zoom") },
-        tool("in", by(0.5, 0)),
-        tool("out", by(2, 0)),
-        tool("left", by(1, -0.5)),
-        tool("right", by(1, 0.5)),
-        tool("all", () => this.setZoom(null)),
-      ),
+      html("div", { class: "runs-zoom", role: "group", "aria-label": t("runs.zoom") }, ...this.zoomTools()),
     );
     this.controls.setAttribute("aria-label", t("runs.controls"));
     this.listPart.setAttribute("aria-label", t("runs.list"));
@@ -211,13 +163,9 @@ class RunsView {
 
   /** @param {State} state */
   drawControls({ search, smooth, bands }) {
-    if (!this.search || !this.kind || !this.window || !this.weight || !this.bands) return;
+    if (!this.search || !this.bands) return;
     if (this.search.value !== search) this.search.value = search;
-    this.kind.select.value = smooth.kind;
-    this.window.element.hidden = smooth.kind !== "mean";
-    this.weight.element.hidden = smooth.kind !== "ema";
-    this.window.show(smooth.window, t("runs.window.value", { count: smooth.window }));
-    this.weight.show(smooth.weight, short(smooth.weight));
+    this.showSmooth(smooth);
     this.bands.checked = bands;
   }
 
@@ -231,19 +179,7 @@ class RunsView {
       return html(
         "span",
         { class: `runs-chip${there ? "" : " missing"}` },
-        html(
-          "button",
-          {
-            type: "button",
-            class: "key",
-            id: `runs-key-${run.key}`,
-            "aria-pressed": run.off ? "false" : "true",
-            onclick: () => this.context.change(withRun(this.state, run.key, { off: !run.off })),
-          },
-          sample(look?.colour ?? 0, look?.dash),
-          run.label,
-          there || isExample(run) ? "" : ` ${t("runs.missing")}`,
-        ),
+        this.keyOf(run, look?.colour ?? 0, look?.dash, there || isExample(run) ? "" : ` ${t("runs.missing")}`),
         html(
           "button",
           {
@@ -259,15 +195,6 @@ class RunsView {
     });
     this.listPart.replaceChildren(...chips);
     if (held) document.getElementById(held)?.focus({ preventScroll: true });
-  }
-
-  /** @param {string} key */
-  remove(key) {
-    const { runs } = this.state;
-    const index = runs.findIndex((run) => run.key === key);
-    const next = runs[index + 1] ?? runs[index - 1];
-    this.context.change(without(this.state, key));
-    document.getElementById(next ? `runs-remove-${next.key}` : "runs-folder")?.focus();
   }
 
   /** @param {State} state */

@@ -1,6 +1,7 @@
 // What the page of runs remembers: which runs, how they look, what is shown of them. Their numbers lie in a store
 // beside the state; a link carries only their names.
 
+import { initialSmooth, isRecord, readSmooth, readZoom, within } from "../parts/runs-state.js";
 import { withoutSeed } from "./files.js";
 import { readText } from "./read.js";
 
@@ -21,7 +22,7 @@ import { readText } from "./read.js";
  * @property {Run[]} runs
  * @property {string} search what the names of the keys shown contain
  * @property {string[]} closed the groups of keys that are folded
- * @property {{ kind: "none" | "mean" | "ema", window: number, weight: number }} smooth
+ * @property {import("../parts/runs-state.js").Smooth} smooth
  * @property {boolean} bands whether runs that differ in their seed are drawn as one
  * @property {[number, number] | null} zoom
  * @property {number | null} at the step looked at
@@ -32,7 +33,6 @@ import { readText } from "./read.js";
 
 export const MOST_RUNS = 64;
 export const EXAMPLE = "example-";
-export const smoothKinds = ["none", "mean", "ema"];
 
 /** @type {Map<string, Stored>} */
 const store = new Map();
@@ -67,7 +67,7 @@ export const initial = () => ({
   })),
   search: "",
   closed: [],
-  smooth: { kind: "none", window: 9, weight: 0.9 },
+  smooth: initialSmooth(),
   bands: true,
   zoom: null,
   at: null,
@@ -181,13 +181,6 @@ export function groupsOf({ runs, bands }) {
   }));
 }
 
-/** @param {unknown} data @returns {data is Record<string, any>} */
-const isRecord = (data) => typeof data === "object" && data !== null && !Array.isArray(data);
-
-/** @param {unknown} value @param {number} low @param {number} high @param {number} fallback */
-const within = (value, low, high, fallback) =>
-  typeof value === "number" && value >= low && value <= high ? value : fallback;
-
 /** @param {unknown} value @param {number} most */
 const text = (value, most) => (typeof value === "string" ? value.slice(0, most) : "");
 
@@ -212,26 +205,13 @@ export function read(data) {
       data: known.includes(given) || !given.startsWith(EXAMPLE) ? given : "",
     });
   }
-  const smooth = isRecord(data.smooth) ? data.smooth : {};
-  const kind = /** @type {State["smooth"]["kind"]} */ (smoothKinds.includes(smooth.kind) ? smooth.kind : "none");
-  const zoom =
-    Array.isArray(data.zoom) &&
-    data.zoom.length === 2 &&
-    data.zoom.every(Number.isFinite) &&
-    data.zoom[0] < data.zoom[1]
-      ? /** @type {[number, number]} */ ([data.zoom[0], data.zoom[1]])
-      : null;
   return {
     runs,
     search: text(data.search, 100),
     closed: Array.isArray(data.closed) ? data.closed.slice(0, 200).map((one) => text(one, 100)) : [],
-    smooth: {
-      kind,
-      window: Math.trunc(within(smooth.window, 1, 501, 9)),
-      weight: within(smooth.weight, 0, 0.999, 0.9),
-    },
+    smooth: readSmooth(data.smooth),
     bands: data.bands !== false,
-    zoom,
+    zoom: readZoom(data.zoom),
     at: typeof data.at === "number" && Number.isFinite(data.at) ? data.at : null,
     chosen: runs.some((run) => run.key === data.chosen) ? data.chosen : "",
   };

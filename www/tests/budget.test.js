@@ -8,11 +8,16 @@ const set = async (page, name, value) => {
   await page.keyboard.press("Enter");
 };
 const choose = (page, name, value) => page.locator(`#choice-budget-${name}`).selectOption(value);
-/** Every digit of a logged key, or null before it is known. */
-const logged = async (page, key) => {
-  const title = await page.locator(`[data-key="${key}"]`).getAttribute("title");
-  return title === null ? null : numberOf(title);
+/** Every digit of logged keys, or null before they are known. */
+const logged = async (page, ...keys) => {
+  const titles = await page.evaluate(
+    (all) => all.map((key) => document.querySelector(`[data-key="${key}"]`).getAttribute("title")),
+    keys,
+  );
+  const numbers = titles.map((title) => (title === null ? null : numberOf(title)));
+  return keys.length === 1 ? numbers[0] : numbers;
 };
+const CONTROLLED = ["lambda", "beta", "usage_ratio", "B_token"].map((key) => `dual_game/${key}`);
 const print = (page) => page.locator("#budget-print").textContent();
 const goTo = (page, step) => page.locator("#budget-at").fill(String(step));
 
@@ -34,13 +39,8 @@ async function feed(page) {
     for (const [i, name] of ["whSum", "tokenCount", "rewardStd", "rewardSumMean", "kl"].entries())
       await set(page, `input-${name}`, row[i]);
     const n = row[1];
-    const perToken = await logged(page, "dual_game/B_token");
-    seen.push({
-      lambda: await logged(page, "dual_game/lambda"),
-      budget: perToken === null ? null : perToken * n,
-      usage: await logged(page, "dual_game/usage_ratio"),
-      beta: await logged(page, "dual_game/beta"),
-    });
+    const [lambda, beta, usage, perToken] = await logged(page, ...CONTROLLED);
+    seen.push({ lambda, budget: perToken === null ? null : perToken * n, usage, beta });
   }
   return seen;
 }
@@ -165,12 +165,8 @@ test("every scenario ends where the rules say", browserTest, async () => {
     for (const step of [9, 60, 150, 200]) {
       await goTo(page, step);
       const wanted = log[step - 1];
-      const got = {
-        lambda: await logged(page, "dual_game/lambda"),
-        beta: await logged(page, "dual_game/beta"),
-        usage: await logged(page, "dual_game/usage_ratio"),
-        perToken: await logged(page, "dual_game/B_token"),
-      };
+      const [lambda, beta, usage, perToken] = await logged(page, ...CONTROLLED);
+      const got = { lambda, beta, usage, perToken };
       for (const what of Object.keys(got))
         assert.equal(digits(got[what]), digits(wanted[what]), `${scenario}, step ${step}: ${what}`);
       assert.equal(await page.locator("[data-update=collapse]").count(), wanted.collapse ? 1 : 0);
@@ -196,9 +192,7 @@ test("rewound and stepped again: the same bits", browserTest, async () => {
     const prints = [];
     for (let i = 0; i < count; i += 1) {
       await page.locator("#budget-forward").click();
-      prints.push(
-        [await print(page), await logged(page, "dual_game/lambda"), await logged(page, "dual_game/beta")].join(),
-      );
+      prints.push([await print(page), ...(await logged(page, ...CONTROLLED.slice(0, 2)))].join());
     }
     return prints;
   };

@@ -6,6 +6,20 @@ import { evaluate, sidesOf, textOf, treesOf } from "./mathml.js";
 
 const shown = async (page, id, column) =>
   numberOf(await page.locator(`tr[data-loss="${id}"] td[data-column="${column}"]`).innerText());
+/** The table in one message: loss and gradient by the id of their row. */
+const table = async (page) => {
+  const rows = await page
+    .locator("tr[data-loss]")
+    .evaluateAll((all) =>
+      all.map((row) => [
+        row.dataset.loss,
+        ["loss", "gradient"].map((column) => row.querySelector(`td[data-column="${column}"]`).innerText),
+      ]),
+    );
+  return Object.fromEntries(
+    rows.map(([id, [loss, gradient]]) => [id, { loss: numberOf(loss), gradient: numberOf(gradient) }]),
+  );
+};
 /** As the descriptions in www/labs/clip/losses list them. */
 const lossIds = (page) =>
   page.evaluate(async () => (await import(new URL("labs/clip/losses.js", document.baseURI).href)).lossIds);
@@ -60,11 +74,12 @@ test("every loss and gradient is what its formula says", browserTest, async () =
     for (const ratio of [0.05, 0.5, 0.9, 1.1, 1.7, 3.5, 8]) {
       await setParameter(page, "clip-ratio", String(ratio));
       const d = Math.log(ratio);
+      const rows = await table(page);
       for (const id of ids) {
         const symbols = { A, ρ: ratio, d, n, dother: other, π: q * ratio, πold: q, ...formulas[id].parameters };
         const wanted = byFormula(formulas[id].symbols, symbols);
         for (const column of ["loss", "gradient"]) {
-          const got = await shown(page, id, column);
+          const got = rows[id][column];
           assert.ok(
             near(got, wanted[column], 1e-5),
             `${id} at ${ratio}, A ${A}: ${column} ${got}, by its formula ${wanted[column]}`,
@@ -271,6 +286,24 @@ test("each loss explains itself in both languages", browserTest, async () => {
     await close();
   }
 });
+
+test(
+  "a broken formula leaves no bracket or comma alone, nor an open bracket at the end of a line",
+  browserTest,
+  async () => {
+    const { page, problems, close } = await open({ page: "clip", width: 360, height: 740 });
+    await page.waitForSelector("#page-clip math.broken");
+    const parts = await page
+      .locator("#page-clip math.broken > *")
+      .evaluateAll((all) => all.map(({ textContent }) => textContent));
+    for (const part of parts) {
+      assert.doesNotMatch(part, /^[)\],]/, part);
+      assert.doesNotMatch(part, /[([]$/, part);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  },
+);
 
 test("states from outside are checked", browserTest, async () => {
   const { page, close } = await open({ page: "clip" });

@@ -1,12 +1,10 @@
 // The choice of an engine on the pages that have one: core, simd128, WebGPU.
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, numberOf, open, pageModule, repository, serve } from "./harness.js";
+import { browserTest, keepPicture, numberOf, open, pageModule, serve } from "./harness.js";
 import { checkAxe } from "./lab-checks.js";
 
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 const report = (page, id) => page.locator(`#engine-report-${id}`);
 const choice = (page, id, engine) => page.locator(`#engine-${id}-${engine}`);
 
@@ -140,6 +138,29 @@ test(
     await page.locator("#language").click();
     await page.waitForFunction(() => document.documentElement.lang === "zh-CN");
     assert.match(await report(page, "data").textContent(), /gae.*: 有数值不是有限数，或超出 f32 的范围$/);
+    // every other reason too, also one of a call that was wrong, and why an engine could not be had
+    const told = await page.evaluate(async () => {
+      const load = (path) => import(new URL(path, document.baseURI).href);
+      const [{ EngineSwitch }, { default: texts }] = await Promise.all(
+        ["engines/switch.js", "i18n/en/engines.js"].map(load),
+      );
+      const codes = Object.keys(texts).flatMap((key) => /^engines\.why\.(.+)$/.exec(key)?.[1] ?? []);
+      const own = new EngineSwitch("tried", { choose: () => {}, nameOf: String });
+      const device = { adapter: "x", asked: 1, calls: 0, dispatches: 0, bytesUp: 0, bytesDown: 0, first: false };
+      const why = (code) => {
+        const cost = { milliseconds: 1, device: { ...device, core: { gae: { code, reason: "in English" } } } };
+        own.show({ engine: "webgpu", cost, difference: null });
+        return own.report.textContent;
+      };
+      const answers = [...codes, "config", "overflow"].map((code) => why(code).split("gae: ")[1]);
+      own.failed("webgpu", { code: "no_adapter", reason: "in English" });
+      return [...answers, own.report.textContent];
+    });
+    assert.ok(told.length > 25);
+    for (const text of told) {
+      assert.match(text, /[\u4e00-\u9fff]{2}/, text);
+      assert.doesNotMatch(text.replace(/（in English）/, ""), /English/, text);
+    }
     assert.deepEqual(problems, []);
     await close();
   },
@@ -237,7 +258,7 @@ for (const [lang, theme, width] of [
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
       assert.ok(overflow <= 0, `${id}: ${overflow} pixels too wide`);
-      await page.screenshot({ path: join(screenshots, `engines-${id}-${width}-${theme}-${lang}.png`), fullPage: true });
+      await keepPicture(page, `engines-${id}-${width}-${theme}-${lang}`, { fullPage: true });
       assert.deepEqual(problems, []);
       await close();
     }

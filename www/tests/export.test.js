@@ -323,8 +323,10 @@ test(
     const text = await session.page.evaluate(async () => {
       const load = (path) => import(new URL(path, document.baseURI).href);
       const { library } = await (await load("engine.js")).loadLibrary();
-      const [{ compute }, { examples }, { latex }, { csv }] = await Promise.all(
-        ["compute/compute", "examples/presets", "exports/latex", "exports/csv"].map((name) => load(`chain/${name}.js`)),
+      const [{ compute }, { examples }, { latex }, { csv }, { withInput }] = await Promise.all(
+        ["compute/compute", "examples/presets", "exports/latex", "exports/csv", "edit/edits"].map((name) =>
+          load(`chain/${name}.js`),
+        ),
       );
       const { state } = examples[0];
       const cruel = {
@@ -336,10 +338,14 @@ test(
       };
       const place = { row: "advantage", sequence: 0, index: 0 };
       const result = compute(library, cruel);
+      // the fifth token is below the average and falls below 1 − ε: its gradient is clipped
+      const clipped = withInput(state, { row: "logProb", sequence: 0, index: 4 }, -0.4);
+      const gradient = { row: "gradient", sequence: 0, index: 4 };
       return [
         latex(library, state, compute(library, state), place, ["reward", "advantage"]),
         latex(library, cruel, result, place, ["advantage"]),
         csv(cruel, result, ["reward"]),
+        latex(library, clipped, compute(library, clipped), gradient, ["gradient"]),
       ];
     });
     assert.match(text[0], /A_\{1\}&= \\delta_\{1\}\+\\gamma \\cdot \\lambda \\cdot A_\{2\}/);
@@ -352,5 +358,7 @@ test(
     );
     assert.equal(depth, 0);
     assert.match(text[2], /,'=cmd/);
+    // a clipped gradient is 0 by the formula that stands there
+    assert.match(text[3], /\\cdot \(-0\.5161\)\\cdot \[1-0\.2\\le 0\.704688\] \\\\\n +&= 0\n/);
   },
 );

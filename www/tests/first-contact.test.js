@@ -52,6 +52,7 @@ test("the tour: Enter edits where an edit is asked for, and every step is in sig
     await page.locator("#tour-next").focus();
     await page.keyboard.press("Enter");
     const [text, row] = step === 9 ? ["0.5", "value"] : ["-0.4", "logProb"];
+    const before = [await rowOf(page, "advantage"), await rowOf(page, "whitened")];
     assert.equal(await focused(page), row);
     await page.keyboard.press("Enter");
     await page.keyboard.press("Control+a");
@@ -59,6 +60,10 @@ test("the tour: Enter edits where an edit is asked for, and every step is in sig
     await page.keyboard.press("Enter");
     assert.match(await page.locator("#tour h2").textContent(), new RegExp(`${step} / 13$`));
     assert.match(await page.locator("#tour .say").textContent(), /✓/);
+    // the step says that the first three advantages change, and all of the whitened ones
+    const after = [await rowOf(page, "advantage"), await rowOf(page, "whitened")];
+    const changed = after.map((values, i) => values.map((value, at) => value !== before[i][at]));
+    if (step === 9) assert.deepEqual(changed, [[true, true, true, false, false, false], Array(6).fill(true)]);
     // a log-probability is not above 0
     if (step === 12)
       assert.deepEqual([(await rowOf(page, "ratio"))[4], (await rowOf(page, "gradient"))[4]], [0.704688, 0]);

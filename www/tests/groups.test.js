@@ -321,6 +321,33 @@ test("the curves follow the chosen estimator, in both languages", browserTest, a
   await close();
 });
 
+test("samples of a group are not joined by lines: nothing lies between them", browserTest, async () => {
+  const { page, problems, close } = await open({ page: "groups" });
+  for (const id of ["winner", "unequal"]) {
+    await preset(page, id);
+    const shapes = await page.locator("#page-groups svg.plot").evaluate((plot) =>
+      Array.from(plot.querySelectorAll(".curve"), (shape) => ({
+        name: shape.localName,
+        series: shape.dataset.series,
+        dashed: shape.hasAttribute("stroke-dasharray"),
+        x: Number(shape.getAttribute("cx")),
+      })),
+    );
+    const samples = await page.locator("[role=gridcell][data-row=score]").count();
+    const series = new Set(shapes.map((shape) => shape.series));
+    assert.deepEqual(new Set(shapes.map(({ name }) => name)), new Set(["circle"]));
+    assert.equal(shapes.length, samples * series.size);
+    assert.ok(shapes.every(({ dashed }) => !dashed));
+    // equal numbers of several estimators stand beside each other
+    assert.equal(new Set(shapes.map(({ x }) => x)).size, shapes.length);
+  }
+  // the legend shows points too
+  assert.equal(await page.locator("#page-groups .legend .sample circle").count(), 7);
+  assert.equal(await page.locator("#page-groups .legend .sample line").count(), 0);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 test("a link's state is checked", browserTest, async () => {
   const { page, close } = await open({ page: "groups" });
   const told = await page.evaluate(async () => {

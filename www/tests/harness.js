@@ -254,6 +254,16 @@ export async function chooserOf(page, act) {
   return opened;
 }
 
+/**
+ * A picture of the page for people, where SCREENSHOT_DIR says a folder for them; tests do not look at it.
+ * @param {string} name
+ * @param {{ fullPage?: boolean }} [options]
+ */
+export async function keepPicture(page, name, options) {
+  const kept = process.env.SCREENSHOT_DIR;
+  if (kept) await page.screenshot({ path: join(kept, `${name}.png`), ...options });
+}
+
 /** A module of the page without imports of its own, for Node. */
 export async function pageModule(path) {
   const source = await readFile(new URL(`../${path}`, import.meta.url), "utf8");

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, numberOf, open, repository, setParameter } from "./harness.js";
+import { browserTest, keepPicture, numberOf, open, setParameter } from "./harness.js";
 import { checkViews } from "./lab-checks.js";
-
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 
 /** The published table of expected gradients: p = softmax(2, 1, 0), ref = (.2, .3, .5), four digits. */
 const TRUTH = [0.4035, -0.1955, -0.208];
@@ -196,7 +193,7 @@ test(
       assert.ok(Math.abs(spread / variance - 1) < 0.05, `${name}: ${spread} ${variance}`);
     }
     await page.locator("#choice-kl-together").selectOption("64");
-    await page.screenshot({ path: join(screenshots, "kl-samples.png"), fullPage: true });
+    await keepPicture(page, "kl-samples", { fullPage: true });
     assert.deepEqual(problems, []);
     await close();
   },

@@ -2,27 +2,31 @@
 // and what can be saved of it.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, open, repository } from "./harness.js";
+import { browserTest, drawn, keepPicture, open } from "./harness.js";
 
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
-
-export async function checkAxe(page) {
-  await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
-  const { violations } = await page.evaluate(() => globalThis.axe.run());
-  assert.deepEqual(
-    violations.map(
+/**
+ * @param {string} [what] for the message
+ * @param {string} [where] a selector, default everything
+ */
+export async function checkAxe(page, what = "", where = "") {
+  await drawn(page);
+  if (!(await page.evaluate(() => "axe" in globalThis)))
+    await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+  // the whole result lists every element that passed: sending it takes three times as long as the check
+  const found = await page.evaluate(async (part) => {
+    const { violations } = await globalThis.axe.run(part || document);
+    return violations.map(
       ({ id, nodes }) =>
         `${id}: ${nodes
           .slice(0, 3)
           .map((node) => `${node.html} ${node.failureSummary}`)
           .join("; ")}`,
-    ),
-    [],
-  );
+    );
+  }, where);
+  assert.deepEqual(found, [], what);
 }
 
 /** Both languages and both themes at every width, without all of their combinations. */
@@ -47,8 +51,7 @@ async function checkFit(page, what) {
 /**
  * A page in every look: no errors, nothing sticks out, no axe violations.
  * @param {string} id
- * @param {(page: any, check: (view: string) => Promise<void>) => Promise<void>} visit calls `check` for each view; it
- *   also keeps a screenshot of the view
+ * @param {(page: any, check: (view: string) => Promise<void>) => Promise<void>} visit calls `check` for each view
  */
 export function checkViews(id, visit) {
   for (const [lang, theme, width] of LOOKS) {
@@ -56,12 +59,10 @@ export function checkViews(id, visit) {
     test(name, browserTest, async () => {
       const height = width === 360 ? 740 : 1000;
       const { page, problems, close } = await open({ page: id, lang, theme, width, height });
-      await mkdir(screenshots, { recursive: true });
       let views = 0;
       await visit(page, async (view) => {
         views += 1;
-        const file = `${id}-${view}-${width}-${theme}-${lang}.png`;
-        await page.screenshot({ path: join(screenshots, file), fullPage: true });
+        await keepPicture(page, `${id}-${view}-${width}-${theme}-${lang}`, { fullPage: true });
         await checkFit(page, view);
         await checkAxe(page);
       });

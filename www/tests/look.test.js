@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, cell, drawn, edit, open, repository } from "./harness.js";
+import { browserTest, cell, drawn, edit, keepPicture, open } from "./harness.js";
 import { checkAxe } from "./lab-checks.js";
-
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 
 for (const lang of ["en", "zh"]) {
   for (const theme of ["light", "dark"]) {
     test(`${lang}, ${theme}: no errors, nothing sticks out, no axe violations`, browserTest, async () => {
-      await mkdir(screenshots, { recursive: true });
       // a phone is touched, so it is a page of its own
       for (const widths of [[360], [800, 1400]]) {
         const { page, problems, close } = await open({ lang, theme, width: widths[0], height: 740 });
@@ -18,9 +13,8 @@ for (const lang of ["en", "zh"]) {
           await page.setViewportSize({ width, height: width === 360 ? 740 : 1000 });
           await page.locator(cell("advantage", 0)).focus();
           await drawn(page);
-          const name = join(screenshots, `${width}-${theme}-${lang}`);
-          await page.screenshot({ path: `${name}.png` });
-          await page.screenshot({ path: `${name}-full.png`, fullPage: true });
+          await keepPicture(page, `${width}-${theme}-${lang}`);
+          await keepPicture(page, `${width}-${theme}-${lang}-full`, { fullPage: true });
           const overflow = await page.evaluate(
             () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
           );
@@ -56,7 +50,7 @@ for (const lang of ["en", "zh"]) {
     for (const preset of PRESETS) {
       await page.locator("#choice-preset").selectOption(preset);
       await drawn(page);
-      await page.screenshot({ path: join(screenshots, `preset-${preset}-${lang}.png`), fullPage: true });
+      await keepPicture(page, `preset-${preset}-${lang}`, { fullPage: true });
       const single = (await page.locator(cell("mask", 1)).count()) === 0;
       for (const id of await page
         .locator(`[role=gridcell][data-sequence='0'][data-index='${single ? 0 : 1}']`)
@@ -105,6 +99,6 @@ test("on a phone the explanation is a sheet that can be put away", browserTest, 
   const shown = await body.isVisible();
   await toggle.click();
   assert.notEqual(await body.isVisible(), shown);
-  await page.screenshot({ path: join(screenshots, "360-sheet.png") });
+  await keepPicture(page, "360-sheet");
   await close();
 });

@@ -55,6 +55,65 @@ test("padding, one step, impossible numbers; a long response opens where it was 
   await close();
 });
 
+// the shape of RLLoggingBoard's own example: a text more than numbers, for the padding
+const BOARD = {
+  prompt: "Please tell me a joke",
+  response: "Why don't scientists trust atoms? They make up everything.",
+  response_tokens: [
+    "Why",
+    " don",
+    "'t",
+    " scientists",
+    " trust",
+    " atoms",
+    "?",
+    " They",
+    " make",
+    " up",
+    " everything",
+  ].concat([".", "<PAD>"]),
+  logprobs: Array.from({ length: 12 }, (_, i) => -0.1 * (i + 1)),
+  ref_logprobs: Array.from({ length: 12 }, (_, i) => -0.11 * (i + 1)),
+  values: Array.from({ length: 12 }, (_, i) => 0.05 * (i + 1)),
+  token_rewards: Array.from({ length: 12 }, (_, i) => (i === 11 ? 0.5 : -0.001)),
+  reward: 0.5,
+  step: 4,
+};
+
+for (const lang of ["en", "zh"])
+  test(
+    `RLLoggingBoard: 13 texts, 12 numbers; no heading is cut by the arrow of its order, ${lang}`,
+    browserTest,
+    async () => {
+      const { page, problems, close } = await open({ lang, page: "data" });
+      await paste(page, JSON.stringify(BOARD));
+      const texts = await page.locator(".rows-body [data-key=text]").allTextContents();
+      assert.deepEqual(
+        texts.map((text) => text.trim().replace("␣", "")).map((text) => text.replace("·", "")),
+        BOARD.response_tokens.slice(0, 12).map((text) => text.trim()),
+      );
+      assert.match(
+        await page.locator(".data-about").innerText(),
+        lang === "en" ? /In 1 sequence the texts end with padding/ : /填充/,
+      );
+      const keys = await page.locator(".sorter").evaluateAll((all) => all.map((one) => one.dataset.key));
+      assert.ok(keys.length > 8);
+      for (const key of keys) {
+        await page.locator(`.sorter[data-key="${key}"]`).click();
+        await page.waitForFunction(
+          (wanted) => document.querySelector(`.sorter[data-key="${wanted}"] span`).textContent.trim() !== "",
+          key,
+        );
+        const cut = await page
+          .locator(`.sorter[data-key="${key}"]`)
+          .evaluate((button) => button.scrollWidth - button.clientWidth);
+        assert.ok(cut <= 0, `${key} by ${cut} px`);
+      }
+      assert.deepEqual(problems, []);
+      await close();
+    },
+  );
+
 test("numbers from Chinese keyboards, and a sign key on phones", browserTest, async () => {
   const { page, problems, close } = await open({ width: 360, height: 740 });
   await edit(page, "value", 0, "０．５");

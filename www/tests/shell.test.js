@@ -1,13 +1,11 @@
 // The frame around the pages: tabs, keys, focus, history, the content security policy.
 
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { join } from "node:path";
+import { readdir, readFile } from "node:fs/promises";
 import { test } from "node:test";
-import { browserTest, drawn, open, repository, rowOf, setParameter } from "./harness.js";
+import { browserTest, drawn, keepPicture, open, rowOf, setParameter } from "./harness.js";
+import { checkAxe } from "./lab-checks.js";
 
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
 const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
 const ready = (page) => page.waitForSelector("main[aria-busy=false]");
 
@@ -151,20 +149,14 @@ for (const lang of ["en", "zh"]) {
       await page.waitForFunction(() => document.querySelector("#share-link").value !== "");
       await page.locator("[data-export=python]").click();
       await page.waitForSelector(".preview");
-      await mkdir(screenshots, { recursive: true });
-      await page.screenshot({ path: join(screenshots, `share-${lang}-${width}.png`) });
+      await keepPicture(page, `share-${lang}-${width}`);
       const outside = await page.evaluate(
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
       assert.ok(outside <= 0, `${outside} pixels too wide`);
       const box = await page.locator("#share-panel").boundingBox();
       assert.ok(box.x >= 0 && box.x + box.width <= width, JSON.stringify(box));
-      await page.evaluate(await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
-      const { violations } = await page.evaluate(() => globalThis.axe.run("header, #notice, #skip"));
-      assert.deepEqual(
-        violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join("; ")}`),
-        [],
-      );
+      await checkAxe(page, "", "header, #notice, #skip");
       assert.deepEqual(problems, []);
       await close();
     });
@@ -176,8 +168,7 @@ test("on paper there is the content, without what is for the hand", browserTest,
   await page.emulateMedia({ media: "print" });
   assert.ok(await page.locator(".tools").isHidden());
   assert.ok(await page.locator("#chain").isVisible());
-  await mkdir(screenshots, { recursive: true });
-  await page.screenshot({ path: join(screenshots, "print.png"), fullPage: true });
+  await keepPicture(page, "print", { fullPage: true });
   await close();
 });
 

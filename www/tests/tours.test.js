@@ -1,14 +1,9 @@
 // The guided tours, by keyboard alone and by button, in both languages.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { test } from "node:test";
-import { browserTest, cell, drawn, edit, open, repository, rowOf } from "./harness.js";
-
-const screenshots = process.env.SCREENSHOT_DIR ?? join(repository, "target/screenshots");
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8").catch(() => "");
+import { browserTest, cell, drawn, edit, keepPicture, open, rowOf } from "./harness.js";
+import { checkAxe } from "./lab-checks.js";
 
 const LENGTHS = { story: 13, slips: 9, "dr-grpo": 8, frameworks: 4 };
 
@@ -107,30 +102,18 @@ const LOOKED = { 360: FIRST, 800: LATER, 1400: FIRST };
 for (const lang of ["en", "zh"]) {
   for (const theme of ["light", "dark"]) {
     test(`a tour open, ${lang}, ${theme}: nothing sticks out, no axe violations`, browserTest, async () => {
-      await mkdir(screenshots, { recursive: true });
       for (const [width, tours] of Object.entries(LOOKED)) {
         const { page, problems, close } = await open({ lang, theme, width: Number(width) });
         for (const [tour, step] of tours) {
           await page.locator("#choice-preset").selectOption(`tour:${tour}`);
           for (let at = 1; at < step; at += 1) await page.locator("#tour-next").click();
           await drawn(page);
-          await page.screenshot({ path: join(screenshots, `tour-${tour}-${width}-${theme}-${lang}.png`) });
+          await keepPicture(page, `tour-${tour}-${width}-${theme}-${lang}`);
           const overflow = await page.evaluate(
             () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
           );
           assert.ok(overflow <= 0, `${tour}, ${width} wide: ${overflow} pixels too wide`);
-          await page.evaluate(axe);
-          const { violations } = await page.evaluate(() => globalThis.axe.run());
-          assert.deepEqual(
-            violations.map(
-              ({ id, nodes }) =>
-                `${tour}, ${width} wide, ${id}: ${nodes
-                  .slice(0, 3)
-                  .map((node) => `${node.html} ${node.failureSummary}`)
-                  .join("; ")}`,
-            ),
-            [],
-          );
+          await checkAxe(page, `${tour}, ${width} wide`);
         }
         assert.deepEqual(problems, []);
         await close();

@@ -1,7 +1,7 @@
 export default {
   "aggregate.lead":
     "每个 token 都有损失，训练只用一个数。怎么加起来，决定每个 token 有多大分量：先比较长回答和短回答的柱子，再把这一步拆成微批次，看哪个损失不变。",
-  "aggregate.keys": "带框的数字可以改：方向键移动，Enter 编辑，空格切换有效 / 屏蔽。点模式的名字来选它。",
+  "aggregate.keys": "带框的数字可以改：方向键移动，Enter 编辑，空格切换有效 / 屏蔽。点击模式的名字即可选中它。",
   "aggregate.preset.verl-593": "五个 2，一个 10（verl#593）",
   "aggregate.preset.long-wrong": "一个很长的错误回答，三个短的正确回答",
   "aggregate.preset.unequal-micro": "微批次长短不一",

@@ -65,7 +65,7 @@ export default {
   "budget.scenario.drift": "KL 漂移",
   "budget.scenario.plateau": "平台",
   "budget.story.steady": "用量高于预热均值的 45%，所以 λ 上升，越来越慢，直到用量与预算相等。",
-  "budget.story.falling": "熵自己在下降：使用率大于 1 时 λ 上升，降到 1 以下后 λ 回到 0。",
+  "budget.story.falling": "熵自行下降：使用率大于 1 时 λ 上升，降到 1 以下后 λ 回到 0。",
   "budget.story.collapse":
     "走过五分之二后熵消失。每 token 低于 0.0001 时，崩塌保护立刻撤掉 λ；没有保护，λ 会继续施压。接近结尾时熵恢复。",
   "budget.story.noisy": "每个测量值都在跳：B 跟随奖励的离散程度，而 λ 和 β 由小步累加而成，依然平滑。",

@@ -112,7 +112,7 @@ export default {
   "groups.off": "现在并不为 0。",
   "groups.off.single": "现在并不为 0：组内只有一个回答，没有比较。",
   "groups.free": "所以这个和只供参考。",
-  "groups.sumNote": "✓ 组内优势之和如应有的那样为 0；✗ 不为 0。没有符号：本来就不必为 0。",
+  "groups.sumNote": "✓ 组内优势之和应为 0，也确实为 0；✗ 应为 0，却不为 0。没有符号：本来就不必为 0。",
   "groups.inputsNote":
     "ReMax 读取贪心得分；OPO、REINFORCE++、GDPO 和 token 基线读取长度；按 token 计算的估计，这里显示该回答所有 token 共有的那个数。",
   "groups.plot.aria": "几种估计给出的各样本优势。",

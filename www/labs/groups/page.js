@@ -271,7 +271,8 @@ class GroupsView {
     const { advantages } = this.result;
     const drawn = [...CURVES.filter((id) => id !== chosen), chosen].filter((id) => advantages[id]);
     const count = samplesOf(this.shown).length;
-    const x = Array.from({ length: count }, (_, i) => i + 1);
+    // side by side in the order of the legend, because several estimators give the same number
+    const beside = (/** @type {number} */ place) => (place - (drawn.length - 1) / 2) * (0.4 / CURVES.length);
     let start = 0;
     const marks = this.shown.prompts.map(({ samples }, p) => {
       const mark = { x: start + 0.5, text: t("groups.prompt", { number: p + 1 }) };
@@ -283,10 +284,10 @@ class GroupsView {
       x: { label: t("groups.plot.sample"), domain: [0.5, count + 0.5] },
       y: { label: t("groups.plot.advantage") },
       marks,
-      series: drawn.map((id) => ({
+      series: drawn.map((id, place) => ({
         id,
         name: t(`groups.name.${id}`),
-        x,
+        x: Array.from({ length: count }, (_, i) => i + 1 + beside(place)),
         y: advantages[id],
         // samples are no sequence: nothing lies between them
         kind: /** @type {const} */ ("points"),

@@ -2,7 +2,7 @@
 // and the statistics beside them.
 
 import { html } from "../../parts/dom.js";
-import { full } from "../../parts/format.js";
+import { full, short } from "../../parts/format.js";
 import { PlotView } from "../../parts/plot.js";
 import { t } from "../../i18n/index.js";
 import { curvesOf } from "./compute.js";
@@ -124,7 +124,7 @@ export class Samples {
         html("td", { title: full(mean), "data-column": "mean" }, `${four(mean)} ± ${four(error)}`),
         html("td", { title: full(miss), class: tone(miss) }, fourSigned(miss)),
         html("td", { title: full(variance), "data-column": "variance" }, four(variance)),
-        html("td", {}, `${four(negative * 100)}%`),
+        html("td", {}, `${short(Number((negative * 100).toPrecision(4)))}%`),
       );
     });
     this.statistics.replaceChildren(

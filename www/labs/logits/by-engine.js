@@ -3,6 +3,7 @@
 import { largestDifference, NoEngine, runBy } from "../../engines/run.js";
 import { compute } from "./compute.js";
 
+/** @typedef {import("../../engines/run.js").Why} Why */
 /** @typedef {import("./state.js").State} State */
 /** @typedef {import("./compute.js").Result} Result */
 /** @typedef {import("../../engines/run.js").EngineName} EngineName */
@@ -50,7 +51,7 @@ const withRows = (library) =>
  * @param {EngineName} engine
  * @param {boolean} compare with the core
  * @param {State} state
- * @returns {Promise<import("../../engines/switch.js").Outcome & { result: Result } | { problem: string }>}
+ * @returns {Promise<import("../../engines/switch.js").Outcome & { result: Result } | { problem: Why }>}
  */
 export async function byEngine(engine, compare, state) {
   try {
@@ -62,7 +63,7 @@ export async function byEngine(engine, compare, state) {
     const picked = (/** @type {Result} */ from) => Object.fromEntries(COMPARED.map((key) => [key, from[key]]));
     return { engine, cost, difference: largestDifference(picked(result), picked(core)), result };
   } catch (error) {
-    if (error instanceof NoEngine) return { problem: error.message };
+    if (error instanceof NoEngine) return { problem: { code: error.code, reason: error.message } };
     throw error;
   }
 }
