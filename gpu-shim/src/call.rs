@@ -64,7 +64,7 @@ pub(crate) struct Runner {
     pub(crate) tolerance: Tolerance,
 }
 
-/// The [`Runner`]s of functions, under their own names. A tolerance other than [`TOKEN`] follows a colon.
+/// The [`Runner`]s of functions, under their own names. A tolerance other than `TOKEN` follows a colon.
 macro_rules! runners {
     ($($name:ident $(: $tolerance:ident)?),* $(,)?) => {
         &[$($crate::call::Runner {
