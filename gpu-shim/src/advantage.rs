@@ -22,6 +22,10 @@ use crate::{
     token::{bits, sequence, token, whole, Setting, Term, TokenKernel},
 };
 
+mod by_name;
+
+pub(crate) use by_name::RUNNERS;
+
 /// Words read back per slot.
 const RESULTS: u64 = 2;
 /// Magnitudes up to this can be summed in any order, 2³² of them, without overflow.

@@ -7,26 +7,18 @@ use tokenwise_catalogue::{Array, Call, Entry};
 
 use crate::{
     advantage::GaeColumns,
-    batch::{GpuBatch, GpuGroups},
+    batch::GpuBatch,
     column::{Column, Input},
     context::Gpu,
     coverage::{coverage, Coverage, NO_FIT},
     divergence::KlColumns,
     error::GpuError,
-    fold::Fold,
     loss::PolicyLossColumns,
     policy::{LogProbColumns, LogitColumns},
     recording::{Pending, Recording},
     report::{Clock, Reason, Report},
-    reward::ShapeColumns,
+    tolerance::Tolerance,
 };
-
-pub(crate) mod advantage;
-pub(crate) mod group;
-pub(crate) mod loss;
-pub(crate) mod metric;
-pub(crate) mod reward;
-pub(crate) mod rollout;
 
 /// Named numbers.
 pub(crate) type Numbers = Vec<(&'static str, f64)>;
@@ -57,13 +49,34 @@ impl<'a> Deref for Request<'_, 'a> {
 
 impl Request<'_, '_> {
     /// The column of an input that is on the device.
-    fn resident(&self, name: &str) -> Option<Input<'static>> {
+    pub(crate) fn resident(&self, name: &str) -> Option<Input<'static>> {
         self.resident.iter().find(|(known, _)| *known == name).map(|(_, column)| column.into())
     }
 }
 
-/// Checks a call, sends its inputs and records its kernels.
-pub(crate) type Runner = fn(&mut Recording<'_>, &Request<'_, '_>) -> Result<Answer, GpuError>;
+/// A formula that can be called by its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Runner {
+    pub(crate) name: &'static str,
+    /// Checks a call, sends its inputs and records its kernels.
+    pub(crate) run: fn(&mut Recording<'_>, &Request<'_, '_>) -> Result<Answer, GpuError>,
+    /// How far its results may be from those of the core in `f64`.
+    pub(crate) tolerance: Tolerance,
+}
+
+/// The [`Runner`]s of functions, under their own names. A tolerance other than `TOKEN` follows a colon.
+macro_rules! runners {
+    ($($name:ident $(: $tolerance:ident)?),* $(,)?) => {
+        &[$($crate::call::Runner {
+            name: stringify!($name),
+            run: $name,
+            tolerance: $crate::call::runners!(@tolerance $($tolerance)?),
+        }),*]
+    };
+    (@tolerance) => { $crate::tolerance::TOKEN };
+    (@tolerance $tolerance:ident) => { $crate::tolerance::$tolerance };
+}
+pub(crate) use runners;
 
 impl Recording<'_> {
     /// Any formula of the catalogue that has a kernel, by its name. Inputs in `resident` are read where they are on the
@@ -80,7 +93,7 @@ impl Recording<'_> {
         resident: &[(&str, Column)],
     ) -> Result<Answer, GpuError> {
         match coverage(entry.name) {
-            Coverage::Kernel(run) => run(self, &Request { call, resident }),
+            Coverage::Kernel(runner) => (runner.run)(self, &Request { call, resident }),
             Coverage::Core(reason) => Err(GpuError::Unsupported(reason.reason)),
         }
     }
@@ -117,7 +130,7 @@ impl Gpu {
 
     pub(crate) async fn try_call(&self, entry: &Entry, call: &mut Call<'_, f32>) -> Result<Report, Reason> {
         let run = match coverage(entry.name) {
-            Coverage::Kernel(run) => run,
+            Coverage::Kernel(runner) => runner.run,
             Coverage::Core(reason) => return Err(Reason::NoKernel(reason)),
         };
         for column in entry.outputs {
@@ -175,8 +188,13 @@ pub(crate) fn column(name: &'static str, column: Column) -> Answer {
     Answer { columns: vec![(name, column)], numbers: None }
 }
 
+/// Advantages and returns.
+pub(crate) fn estimates((advantages, returns): (Column, Column)) -> Answer {
+    Answer { columns: vec![("advantages", advantages), ("returns", returns)], numbers: None }
+}
+
 /// Numbers and no column.
-fn numbers<T: 'static>(pending: Pending<T>, named: impl Fn(T) -> Numbers + Send + Sync + 'static) -> Answer {
+pub(crate) fn numbers<T: 'static>(pending: Pending<T>, named: impl Fn(T) -> Numbers + Send + Sync + 'static) -> Answer {
     Answer { columns: Vec::new(), numbers: Some(Pending::new(move |done| named(done.get(&pending)))) }
 }
 
@@ -188,6 +206,10 @@ pub(crate) fn policy_input<'a>(call: &Request<'_, 'a>) -> Result<PolicyLossColum
         weights: optional(call, "weights")?,
     })
 }
+
+/// The calls by name of the formulas over rows of logits.
+pub(crate) const RUNNERS: &[Runner] =
+    runners![log_probs_and_entropy, token_log_probs, entropy, sum_squared_probs, logits_gradient];
 
 fn logits(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<LogProbColumns, GpuError> {
     let tokens = match call.resident("tokens") {
@@ -210,24 +232,24 @@ fn rows(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<LogProb
     recording.log_probs(&batch, &input, &call.config::<PolicyConfig>()?)
 }
 
-pub(crate) fn log_probs_and_entropy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+fn log_probs_and_entropy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let out = logits(recording, call)?;
     Ok(Answer { columns: vec![("log_probs", out.log_probs), ("entropy", out.entropy)], numbers: None })
 }
 
-pub(crate) fn token_log_probs(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+fn token_log_probs(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("log_probs", logits(recording, call)?.log_probs))
 }
 
-pub(crate) fn entropy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+fn entropy(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("entropy", rows(recording, call)?.entropy))
 }
 
-pub(crate) fn sum_squared_probs(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+fn sum_squared_probs(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     Ok(column("out", rows(recording, call)?.sum_squared_probs))
 }
 
-pub(crate) fn logits_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+fn logits_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
     let of = logits(recording, call)?;
     let (grad_log_probs, grad_entropy) = (real(call, "grad_log_probs")?, real(call, "grad_entropy")?);
     let grad = recording.logits_gradient(&batch(call)?, &of, &grad_log_probs, Some(&grad_entropy))?;
@@ -238,67 +260,10 @@ pub(crate) fn kl_input<'a>(call: &Request<'_, 'a>) -> Result<KlColumns<'a>, GpuE
     Ok(KlColumns { log_probs: real(call, "log_probs")?, ref_log_probs: real(call, "ref_log_probs")? })
 }
 
-pub(crate) fn kl_estimate(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("kl", recording.kl_estimate(&batch(call)?, &kl_input(call)?, &call.config()?)?))
-}
-
-pub(crate) fn kl_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("grad", recording.kl_gradient(&batch(call)?, &kl_input(call)?, &call.config()?)?))
-}
-
-pub(crate) fn place_scores(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("rewards", recording.place_scores(&batch(call)?, &real(call, "scores")?)?))
-}
-
-pub(crate) fn shape_rewards(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let input = ShapeColumns { scores: real(call, "scores")?, kl: real(call, "kl")? };
-    Ok(column("rewards", recording.shape_rewards(&batch(call)?, &input, &call.config()?)?))
-}
-
-fn gae_input<'a>(call: &Request<'_, 'a>) -> Result<GaeColumns<'a>, GpuError> {
+pub(crate) fn gae_input<'a>(call: &Request<'_, 'a>) -> Result<GaeColumns<'a>, GpuError> {
     Ok(GaeColumns {
         rewards: real(call, "rewards")?,
         values: real(call, "values")?,
         bootstrap: real(call, "bootstrap")?,
     })
-}
-
-pub(crate) fn gae(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let (advantages, returns) = recording.gae(&batch(call)?, &gae_input(call)?, &call.config()?)?;
-    Ok(Answer { columns: vec![("advantages", advantages), ("returns", returns)], numbers: None })
-}
-
-pub(crate) fn discounted_returns(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let (rewards, bootstrap) = (real(call, "rewards")?, real(call, "bootstrap")?);
-    Ok(column("returns", recording.discounted_returns(&batch(call)?, &rewards, &bootstrap, &call.config()?)?))
-}
-
-pub(crate) fn td_lambda(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("returns", recording.td_lambda(&batch(call)?, &gae_input(call)?, &call.config()?)?))
-}
-
-pub(crate) fn broadcast(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("out", recording.broadcast(&batch(call)?, &real(call, "values")?)?))
-}
-
-pub(crate) fn sequence_sums(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("out", recording.fold_sequences(Fold::Sum, &batch(call)?, &real(call, "rewards")?)?))
-}
-
-pub(crate) fn leave_one_out(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let groups = GpuGroups::new(call.groups()?);
-    Ok(column("out", recording.leave_one_out(&groups, &real(call, "scores")?, &call.config()?)?))
-}
-
-pub(crate) fn whiten(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    Ok(column("out", recording.whiten(&batch(call)?, &real(call, "values")?, &call.config()?)?))
-}
-
-pub(crate) fn moments(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let moments = recording.moments(&batch(call)?, &real(call, "values")?)?;
-    let numbers = Pending::new(move |done| {
-        let moments = done.get(&moments);
-        vec![("count", moments.count as f64), ("mean", moments.mean), ("m2", moments.m2)]
-    });
-    Ok(Answer { columns: Vec::new(), numbers: Some(numbers) })
 }

@@ -12,6 +12,7 @@ use tokenwise::{
 use crate::{
     advantage::{gae_factors, GaeColumns, GAE},
     batch::{GpuBatch, Segmented},
+    call::{batch, column, estimates, gae_input, optional, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     error::GpuError,
     fold::Fold,
@@ -372,4 +373,55 @@ fn minillm_factors(batch: &Batch<'_>, config: &MinillmConfig) -> Option<Vec<f32>
         }
     }
     Some(factors)
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![gae_decoupled: GAE, monte_carlo_advantage: GAE, remax: GAE, reinforce_plus_plus: WHITENED, opd_advantage, minillm_advantage: GAE, uniform_credit, last_k_credit, attention_credit];
+
+fn teacher<'a>(call: &Request<'_, 'a>) -> Result<TeacherColumns<'a>, GpuError> {
+    Ok(TeacherColumns {
+        teacher_log_probs: real(call, "teacher_log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+    })
+}
+
+fn gae_decoupled(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(estimates(recording.gae_decoupled(&batch(call)?, &gae_input(call)?, &call.config()?)?))
+}
+
+fn monte_carlo_advantage(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(estimates(recording.monte_carlo_advantage(&batch(call)?, &gae_input(call)?, &call.config()?)?))
+}
+
+fn remax(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = RemaxColumns { rewards: real(call, "rewards")?, baselines: real(call, "baselines")? };
+    Ok(estimates(recording.remax(&batch(call)?, &input)?))
+}
+
+fn reinforce_plus_plus(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (rewards, bootstrap) = (real(call, "rewards")?, real(call, "bootstrap")?);
+    Ok(estimates(recording.reinforce_plus_plus(&batch(call)?, &rewards, &bootstrap, &call.config()?)?))
+}
+
+fn opd_advantage(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let advantages = optional(call, "advantages")?;
+    let out = recording.opd_advantage(&batch(call)?, &teacher(call)?, advantages.as_ref(), &call.config()?)?;
+    Ok(column("advantages", out))
+}
+
+fn minillm_advantage(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("advantages", recording.minillm_advantage(&batch(call)?, &teacher(call)?, &call.config()?)?))
+}
+
+fn uniform_credit(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.uniform_credit(&batch(call)?, &real(call, "scores")?)?))
+}
+
+fn last_k_credit(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.last_k_credit(&batch(call)?, &real(call, "scores")?, &call.config()?)?))
+}
+
+fn attention_credit(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = AttentionColumns { scores: real(call, "scores")?, weights: real(call, "weights")? };
+    Ok(column("out", recording.attention_credit(&batch(call)?, &input)?))
 }

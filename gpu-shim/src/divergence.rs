@@ -4,6 +4,7 @@ use tokenwise::divergence::{KlBounds, KlConfig, KlEstimator, KlGradient};
 
 use crate::{
     batch::GpuBatch,
+    call::{batch, column, kl_input, runners, Answer, Request, Runner},
     column::{Column, Input},
     error::GpuError,
     recording::Recording,
@@ -117,4 +118,15 @@ impl Recording<'_> {
         let ([out], _) = self.tokens(kernel, batch, &[Some(&new), Some(&reference)], &kl_settings(config))?;
         Ok(out)
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![kl_estimate, kl_gradient];
+
+fn kl_estimate(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("kl", recording.kl_estimate(&batch(call)?, &kl_input(call)?, &call.config()?)?))
+}
+
+fn kl_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("grad", recording.kl_gradient(&batch(call)?, &kl_input(call)?, &call.config()?)?))
 }

@@ -11,6 +11,7 @@ use tokenwise::{
 use crate::{
     advantage::CENTRED,
     batch::{GpuBatch, GpuGroups},
+    call::{batch, column, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     credit::{MINUS_BASELINE, MULTIPLY},
     error::GpuError,
@@ -320,4 +321,45 @@ fn check_sequences(batch: &GpuBatch<'_>, groups: &GpuGroups<'_>) -> Result<(), G
         true => Ok(()),
         false => Err(Error::Length { what: "groups", expected, got }.into()),
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] =
+    runners![group_relative, gpg_advantage, max_rl, length_weighted_baseline, gdpo, reinforce_plus_plus_baseline];
+
+fn groups<'a>(call: &Request<'_, 'a>) -> Result<GpuGroups<'a>, GpuError> {
+    Ok(GpuGroups::new(call.groups()?))
+}
+
+fn group_relative(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.group_relative(&groups(call)?, &real(call, "scores")?, &call.config()?)?))
+}
+
+fn gpg_advantage(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.gpg_advantage(&groups(call)?, &real(call, "scores")?, &call.config()?)?))
+}
+
+fn max_rl(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.max_rl(&groups(call)?, &real(call, "scores")?, &call.config()?)?))
+}
+
+fn length_weighted_baseline(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, groups, scores) = (batch(call)?, groups(call)?, real(call, "scores")?);
+    Ok(column("out", recording.length_weighted_baseline(&batch, &groups, &scores, &call.config()?)?))
+}
+
+fn gdpo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, groups, weights) = (batch(call)?, groups(call)?, call.inputs.double("weights")?);
+    if call.resident("sources").is_some() {
+        return Err(GpuError::Unsupported("the sources of gdpo are read from the host"));
+    }
+    let sources = call.real("sources")?.chunks(groups.host().sequences().max(1));
+    let sources: Vec<_> = sources.map(Input::Host).collect();
+    Ok(column("advantages", recording.gdpo(&batch, &groups, &sources, weights, &call.config()?)?))
+}
+
+fn reinforce_plus_plus_baseline(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, groups, scores) = (batch(call)?, groups(call)?, real(call, "scores")?);
+    let out = recording.reinforce_plus_plus_baseline(&batch, &groups, &scores, &call.config()?)?;
+    Ok(column("advantages", out))
 }

@@ -4,7 +4,7 @@ use tokenwise::divergence::{KlBounds, KlEstimator, KlWeight, KlWeightedConfig};
 
 use crate::{
     batch::GpuBatch,
-    call::{self, Answer, Request},
+    call::{batch, column, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     divergence::{kl_settings, KL_SETTINGS},
     error::GpuError,
@@ -174,23 +174,24 @@ impl Recording<'_> {
     }
 }
 
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![kl_importance_weighted, kl_importance_weighted_gradient];
+
 fn input<'a>(call: &Request<'_, 'a>) -> Result<KlWeightedColumns<'a>, GpuError> {
     Ok(KlWeightedColumns {
-        log_probs: call::real(call, "log_probs")?,
-        ref_log_probs: call::real(call, "ref_log_probs")?,
-        old_log_probs: call::real(call, "old_log_probs")?,
+        log_probs: real(call, "log_probs")?,
+        ref_log_probs: real(call, "ref_log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
     })
 }
 
-/// By name.
-pub(crate) fn value(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let kl = recording.kl_importance_weighted(&call::batch(call)?, &input(call)?, &call.config()?)?;
-    Ok(call::column("kl", kl))
+fn kl_importance_weighted(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let kl = recording.kl_importance_weighted(&batch(call)?, &input(call)?, &call.config()?)?;
+    Ok(column("kl", kl))
 }
 
-/// By name.
-pub(crate) fn gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-    let (batch, grad_kl) = (call::batch(call)?, call::real(call, "grad_kl")?);
+fn kl_importance_weighted_gradient(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, grad_kl) = (batch(call)?, real(call, "grad_kl")?);
     let grad = recording.kl_importance_weighted_gradient(&batch, &input(call)?, &grad_kl, &call.config()?)?;
-    Ok(call::column("grad", grad))
+    Ok(column("grad", grad))
 }

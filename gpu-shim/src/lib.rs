@@ -69,10 +69,12 @@
 //!
 //! 1. a method of [`Recording`], which checks lengths and config as the core does, then sends inputs, then runs kernels
 //!    (the core checks a config best itself, on the two tokens of `metric::two_tokens`);
-//! 2. a runner in `src/call/<stage>.rs` or `src/call.rs`, and the row of the formula in `src/coverage.rs`;
-//! 3. its tolerance in [`tolerance::of`], and configs in `tests/suite/call.rs` or `configs.rs`: every covered formula
-//!    is held to the core in `f64`, to its special values and its errors (`call.rs`), to the calls of the golden cases
-//!    (`golden.rs`), and where nothing is kept or buffers are small (`edges.rs`).
+//! 2. a function that calls it by name, beside it, listed in the `RUNNERS` of its module with its tolerance
+//!    ([`tolerance`]) if that is not `TOKEN`; a formula without a kernel has its reason in `src/coverage.rs`;
+//! 3. configs in `tests/suite/configs.rs` or `losses.rs` if some of its settings matter together; each by itself is
+//!    tried anyway. Every covered formula is held to the core in `f64`, to its special values and its errors
+//!    (`call.rs`), to the calls of the golden cases (`golden.rs`), and where nothing is kept or buffers are small
+//!    (`edges.rs`).
 #![forbid(unsafe_code)]
 #![cfg_attr(
     target_arch = "wasm32",
@@ -117,30 +119,23 @@ mod rollout;
 mod trace;
 mod weight;
 
-pub use advantage::GaeColumns;
 pub use batch::{GpuBatch, GpuGroups};
 pub use call::Answer;
 pub use column::{Column, Format, Input};
 pub use context::{Backends, Gpu, GpuOptions, Limits, PowerPreference};
-pub use credit::{AttentionColumns, RemaxColumns, TeacherColumns};
-pub use divergence::KlColumns;
 pub use engine::Engine;
 pub use error::GpuError;
 pub use fold::Fold;
 pub use half;
-pub use kl_weighted::KlWeightedColumns;
 pub use logit::GpuLogit;
-pub use loss::{
-    ClipCovColumns, DualGameColumns, IwOpdColumns, LossResult, OpdLossColumns, PolicyLossColumns, PolicyLossResult,
-    PositiveNllColumns, RefKlColumns, ToprColumns, ValueLossColumns,
-};
-pub use metric::{AnalysisColumns, ExplainedVarianceColumns, PairColumns, RatioColumns, VarianceProxyColumns};
 pub use policy::{LogProbColumns, LogitColumns};
 pub use recording::{Done, Download, Pending, Recording};
 pub use report::{Ran, Reason, Report};
-pub use reward::ShapeColumns;
-pub use rollout::RolloutColumns;
 pub use thresholds::{Family, Thresholds};
-pub use trace::PolicyColumns;
-pub use weight::{TokenWeightColumns, WeightColumn};
 pub use wgpu;
+
+// what the formulas of a stage read and give
+pub use {
+    advantage::*, credit::*, divergence::*, kl_weighted::*, loss::*, metric::*, reward::*, rollout::*, trace::*,
+    weight::*,
+};

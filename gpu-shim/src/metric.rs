@@ -23,8 +23,10 @@ use crate::{
     token::bits,
 };
 
+mod by_name;
 mod kernels;
 
+pub(crate) use by_name::RUNNERS;
 pub(crate) use kernels::SPREAD;
 use kernels::{
     ANALYSIS, CLIP_FRACTIONS, CO_SQUARES, EFFECTIVE_SAMPLE_SIZE, KL_MEANS, ROW_MEANS, ROW_NORMALIZE, TWO_SUMS,

@@ -10,6 +10,7 @@ use tokenwise::{
 
 use crate::{
     batch::GpuBatch,
+    call::{batch, column, numbers, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     divergence::{kl_settings, KlColumns},
     error::GpuError,
@@ -199,4 +200,37 @@ impl Recording<'_> {
         let ([rewards], _) = self.tokens(&CLIPPED_REWARDS, batch, &[Some(&scores), Some(&kl)], &settings)?;
         Ok(rewards)
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] =
+    runners![place_scores, shape_rewards, kl_in_reward, kl_in_scores: SUM, clipped_rewards];
+
+fn sampled<'a>(call: &Request<'_, 'a>) -> Result<KlColumns<'a>, GpuError> {
+    Ok(KlColumns { log_probs: real(call, "old_log_probs")?, ref_log_probs: real(call, "ref_log_probs")? })
+}
+
+fn place_scores(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("rewards", recording.place_scores(&batch(call)?, &real(call, "scores")?)?))
+}
+
+fn shape_rewards(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = ShapeColumns { scores: real(call, "scores")?, kl: real(call, "kl")? };
+    Ok(column("rewards", recording.shape_rewards(&batch(call)?, &input, &call.config()?)?))
+}
+
+fn kl_in_reward(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let scores = real(call, "scores")?;
+    let (rewards, mean_kl) = recording.kl_in_reward(&batch(call)?, &scores, &sampled(call)?, &call.config()?)?;
+    Ok(Answer { columns: vec![("rewards", rewards)], ..numbers(mean_kl, |kl| vec![("mean_kl", kl)]) })
+}
+
+fn kl_in_scores(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let scores = real(call, "scores")?;
+    Ok(column("out", recording.kl_in_scores(&batch(call)?, &scores, &sampled(call)?, &call.config()?)?))
+}
+
+fn clipped_rewards(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = ShapeColumns { scores: real(call, "scores")?, kl: real(call, "kl")? };
+    Ok(column("rewards", recording.clipped_rewards(&batch(call)?, &input, &call.config()?)?))
 }

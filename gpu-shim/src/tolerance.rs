@@ -21,7 +21,7 @@
 //! The core's `f32` log-probabilities and entropies stay within the same bounds. Its `gae` accumulates token by token,
 //! so its error grows with the length; that of the scan does not.
 
-use crate::coverage;
+use crate::coverage::{self, Coverage};
 
 /// An error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,23 +66,11 @@ pub const SHARED: f64 = 1.2e-7;
 /// Of whitened returns: the error of the returns, whose terms may cancel, in units of their deviation.
 pub const WHITENED: Tolerance = Tolerance { absolute: 2e-5, relative: 4e-6 };
 
-/// Of a formula with a kernel, by its name in the catalogue.
+/// Of a formula with a kernel, by its name in the catalogue; [`TOKEN`] if it has none.
 pub fn of(formula: &str) -> Tolerance {
-    match formula {
-        "gae"
-        | "discounted_returns"
-        | "td_lambda"
-        | "gae_decoupled"
-        | "monte_carlo_advantage"
-        | "remax"
-        | "minillm_advantage"
-        | "vtrace"
-        | "retrace"
-        | "puffer_advantage"
-        | "upgo" => GAE,
-        "sequence_sums" | "kl_in_scores" => SUM,
-        "reinforce_plus_plus" => WHITENED,
-        _ => TOKEN,
+    match coverage::coverage(formula) {
+        Coverage::Kernel(runner) => runner.tolerance,
+        Coverage::Core(_) => TOKEN,
     }
 }
 

@@ -11,6 +11,7 @@ use tokenwise::advantage::{
 use crate::{
     advantage::GaeColumns,
     batch::{GpuBatch, Segmented},
+    call::{batch, column, gae_input, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     error::GpuError,
     metric::two_tokens,
@@ -294,4 +295,32 @@ impl Recording<'_> {
         let ([returns], _) = self.tokens(&ADD, batch, &[Some(&rewards), Some(&ahead)], &[bits(1.0)])?;
         Ok(returns)
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![upgo: GAE, vtrace: GAE, retrace: GAE, puffer_advantage: GAE];
+
+fn policy<'a>(call: &Request<'_, 'a>) -> Result<PolicyColumns<'a>, GpuError> {
+    Ok(PolicyColumns { log_probs: real(call, "log_probs")?, old_log_probs: real(call, "old_log_probs")? })
+}
+
+fn upgo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("returns", recording.upgo(&batch(call)?, &gae_input(call)?)?))
+}
+
+fn vtrace(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (targets, advantages) = recording.vtrace(&batch(call)?, &gae_input(call)?, &policy(call)?, &call.config()?)?;
+    Ok(Answer { columns: vec![("targets", targets), ("advantages", advantages)], numbers: None })
+}
+
+fn retrace(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let actions = real(call, "action_values")?;
+    let targets = recording.retrace(&batch(call)?, &gae_input(call)?, &actions, &policy(call)?, &call.config()?)?;
+    Ok(column("targets", targets))
+}
+
+fn puffer_advantage(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let ratios = real(call, "ratios")?;
+    let out = recording.puffer_advantage(&batch(call)?, &gae_input(call)?, &ratios, &call.config()?)?;
+    Ok(column("advantages", out))
 }

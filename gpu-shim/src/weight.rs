@@ -2,7 +2,7 @@
 
 use crate::{
     batch::{GpuBatch, Segmented},
-    call::{self, Request},
+    call::{batch, column, optional, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     error::GpuError,
     recording::Recording,
@@ -28,7 +28,7 @@ impl<'a> WeightColumn<'a> {
         Ok(match call.inputs.optional_text("weight")? {
             None | Some("plain") => Self::Plain,
             Some("kl-gated") => Self::KlGated,
-            Some("structural") => Self::Structural(call::real(call, "structural")?),
+            Some("structural") => Self::Structural(real(call, "structural")?),
             Some(_) => return Err(GpuError::Unsupported("a weight of this name")),
         })
     }
@@ -127,4 +127,21 @@ impl Recording<'_> {
         let ([out], _) = self.tokens(&ADVANTAGE_JUMP, batch, &given, &[])?;
         Ok(out)
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![token_weights, advantage_jump];
+
+fn token_weights(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = TokenWeightColumns {
+        log_probs: real(call, "log_probs")?,
+        ref_log_probs: optional(call, "ref_log_probs")?,
+        advantages: real(call, "advantages")?,
+        weight: WeightColumn::of(call)?,
+    };
+    Ok(column("weights", recording.token_weights(&batch(call)?, &input)?))
+}
+
+fn advantage_jump(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("out", recording.advantage_jump(&batch(call)?, &real(call, "advantages")?)?))
 }

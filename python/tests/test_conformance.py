@@ -16,7 +16,7 @@ import pytest
 import tokenwise_rl as tw
 from tokenwise_rl import conformance
 from tokenwise_rl.conformance._operations import runs
-from tokenwise_rl.conformance._table import TABLE
+from tokenwise_rl.conformance._table import operation_of
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT.parent / "tests/golden"
@@ -31,8 +31,8 @@ def test_the_packed_cases_are_those_of_the_repository() -> None:
 
 def test_our_formulas_give_every_expected_number() -> None:
     ran = 0
-    for op in sorted(TABLE):
-        if op not in conformance.operations():
+    for op in sorted(conformance.operations()):
+        if operation_of(op) is None:
             continue
         for case in conformance.cases(op):
             ours = runs(case)

@@ -205,15 +205,23 @@ impl Case for Whiten {
 }
 
 crate::case::tests! {
-    discounted_returns: DiscountedReturns,
-    gae: Gae,
+    discounted_returns: DiscountedReturns {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
+    gae: Gae {
+        nan_stays_in_its_token(&[Column::Rewards, Column::Values]);
+    },
     monte_carlo_advantage: MonteCarloAdvantage,
     uniform_credit: UniformCredit,
     last_k_credit: LastKCredit,
-    attention_credit: AttentionCredit,
+    attention_credit: AttentionCredit {
+        nan_stays_in_its_token(&[Column::Weights]);
+    },
     group_relative: GroupRelative,
     leave_one_out: LeaveOneOut,
     broadcast: Broadcast,
     sequence_sums: SequenceSums,
-    whiten: Whiten,
+    whiten: Whiten {
+        nan_stays_in_its_token(&[Column::Advantages]);
+    },
 }

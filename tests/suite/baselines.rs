@@ -195,12 +195,20 @@ impl Case for MinillmAdvantage {
 }
 
 crate::case::tests! {
-    reinforce_plus_plus: ReinforcePlusPlus,
+    reinforce_plus_plus: ReinforcePlusPlus {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
     reinforce_plus_plus_baseline: ReinforcePlusPlusBaseline,
-    remax: Remax,
+    remax: Remax {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
     gdpo: Gdpo,
     optimal_token_baseline: OptimalTokenBaseline,
     tir_optimal_token_baseline: TirOptimalTokenBaseline,
-    opd_advantage: OpdAdvantage,
-    minillm_advantage: MinillmAdvantage,
+    opd_advantage: OpdAdvantage {
+        nan_stays_in_its_token(&[Column::RefLogProbs, Column::OldLogProbs]);
+    },
+    minillm_advantage: MinillmAdvantage {
+        nan_stays_in_its_token(&[Column::RefLogProbs, Column::OldLogProbs]);
+    },
 }

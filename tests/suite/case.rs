@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A formula, run on a batch with a random config.
-pub(crate) trait Case {
+pub(crate) trait Case: 'static {
     /// The function in the core.
     const NAME: &'static str;
     /// How far it may be from the textbook, `[f64, f32]`: in units of `ε · max(1, |want|)`, see `tolerance.rs`. Where
@@ -28,7 +28,7 @@ pub(crate) trait Case {
     const SEQUENCES_ALONE: bool;
     /// Whether dropped slots get 0 (everything but a plain copy).
     const DROPPED_GET_ZERO: bool = true;
-    type Config: Copy + Debug;
+    type Config: Copy + Debug + 'static;
 
     fn config(random: &mut Random) -> Self::Config;
     /// [`by_name`] writes it for a formula that is called once, with its config.
@@ -206,9 +206,23 @@ pub(crate) struct Tested {
     pub(crate) domains: &'static [Row],
 }
 
-/// The tests that every case has to pass, and the list of the cases.
+/// What holds for some formulas: a case names it in [`tests`], with its arguments.
+pub(crate) mod named {
+    pub(crate) use crate::{
+        numbers::{
+            nan_counts_by_score, nan_stays, nan_stays_in_its_token, nan_stays_in_sums, nan_stays_in_weights,
+            shares_do_not_count_nan,
+        },
+        properties::{
+            gradients::policy_losses::{slope, slope_with_the_old},
+            limits::policy_losses::is_another_loss,
+        },
+    };
+}
+
+/// The tests that every case has to pass, those that it names, and the list of the cases.
 macro_rules! tests {
-    ($($test:ident: $case:ty,)*) => {
+    ($($test:ident: $case:ty $({ $($property:ident($($argument:expr),* $(,)?);)+ })?,)*) => {
         pub(crate) const CASES: &[crate::case::Tested] = &[$(crate::case::Tested {
             name: <$case as crate::case::Case>::NAME,
             domains: <$case as crate::case::Case>::DOMAINS,
@@ -245,6 +259,11 @@ macro_rules! tests {
                 fn any_shape_will_do() {
                     crate::numbers::shapes::any_shape_will_do::<$case>();
                 }
+
+                $($(#[test]
+                fn $property() {
+                    crate::case::named::$property::<$case>($($argument),*);
+                })+)?
             })*
         }
     };

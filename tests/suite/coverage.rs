@@ -210,3 +210,57 @@ fn every_formula_has_its_bits_recorded() {
         record.lines().any(|line| line.split([' ', '/']).next() == Some(name) && !line.ends_with(" 0000000000000000"))
     });
 }
+
+/// Folders whose files are written by hand, but for [`WRITTEN`].
+const FOLDERS: [&str; 8] = ["adapters", "catalogue", "core", "gpu-shim", "python", "tests", "wasm", "www"];
+
+/// What programs write, what is built, and words for readers.
+const WRITTEN: [&str; 9] = [
+    "/target",
+    "/node_modules",
+    "/tests/golden",
+    "/tests/fingerprint",
+    "/python/tokenwise_rl/_formulas.py",
+    "/python/tokenwise_rl/configs.py",
+    "/www/i18n",
+    ".gz",
+    ".so",
+];
+
+/// The files that name a formula, in any spelling.
+fn naming(path: &Path, name: &str, found: &mut Vec<PathBuf>) {
+    let text = path.to_string_lossy();
+    let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    if hidden || WRITTEN.iter().any(|part| text.ends_with(part)) {
+        return;
+    }
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| naming(&entry.unwrap().path(), name, found));
+        return;
+    }
+    // files that are not text name nothing
+    let text = fs::read_to_string(path).unwrap_or_default().to_lowercase();
+    let named = text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        // "toPrecision" is no formula; "XConfig", "x_kernel" and "xF64" are one
+        let whole = ["config", "columns", "input", "f64", "f32"];
+        let rest = &text[at + name.len()..];
+        !before.is_some_and(char::is_alphanumeric)
+            && (!after.is_some_and(char::is_alphabetic) || whole.iter().any(|end| rest.starts_with(end)))
+    });
+    if named {
+        found.push(path.to_owned());
+    }
+}
+
+/// "Adding a formula" in ARCHITECTURE.md. A policy loss with an input of its own, so that nothing is shared by chance.
+#[test]
+fn a_policy_loss_is_named_in_eight_files() {
+    let reads = |entry: &tokenwise_catalogue::Entry, name| entry.inputs.iter().any(|column| column.name == name);
+    let loss = entries().find(|entry| entry.stage == "loss" && reads(entry, "scores") && reads(entry, "advantages"));
+    let mut found = Vec::new();
+    FOLDERS.iter().for_each(|folder| naming(&root().join(folder), loss.unwrap().name, &mut found));
+    assert!(found.len() <= 8, "{found:#?}");
+    assert!(found.iter().any(|path| path.ends_with("catalogue/src/loss.rs")), "{found:#?}");
+}

@@ -95,8 +95,16 @@ impl Case for KlExactGradient {
 }
 
 crate::case::tests! {
-    kl_estimate: KlEstimate,
-    kl_gradient: KlGradient,
-    kl_exact: KlExact,
-    kl_exact_gradient: KlExactGradient,
+    kl_estimate: KlEstimate {
+        nan_stays_in_its_token(&[Column::LogProbs, Column::RefLogProbs]);
+    },
+    kl_gradient: KlGradient {
+        nan_stays_in_its_token(&[Column::LogProbs, Column::RefLogProbs]);
+    },
+    kl_exact: KlExact {
+        nan_stays_in_its_token(&[Column::Logits, Column::RefLogits]);
+    },
+    kl_exact_gradient: KlExactGradient {
+        nan_stays_in_its_token(&[Column::Logits, Column::RefLogits, Column::Advantages]);
+    },
 }

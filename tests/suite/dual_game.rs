@@ -7,7 +7,7 @@ use tokenwise_tests::generate::{Column, Flat, Number, Random};
 use crate::{
     case::{by_name, call, tokens, Case, Outcome},
     errors::domains::*,
-    loss::{call_loss, weighed_input, Weighing},
+    loss::{call_loss, weighed_input, Weighing, POLICY},
     naive::dual_game as textbook,
     reward::DIVISORS,
 };
@@ -204,7 +204,11 @@ fn numbers(result: DualGameLoss) -> [f64; 5] {
 crate::case::tests! {
     token_weights: TokenWeights,
     advantage_jump: AdvantageJump,
-    structural_weights: StructuralWeights,
+    structural_weights: StructuralWeights {
+        nan_stays_in_its_token(&[Column::LogProbs, Column::Advantages, Column::Weights]);
+    },
     trie_complexity: TrieComplexity,
-    dual_game: DualGame,
+    dual_game: DualGame {
+        nan_stays(&POLICY);
+    },
 }

@@ -23,6 +23,9 @@ pub(crate) struct Weighing {
 
 pub(crate) const MODES: usize = 6;
 
+/// What most policy losses read.
+pub(crate) const POLICY: [Column; 3] = [Column::LogProbs, Column::OldLogProbs, Column::Advantages];
+
 impl Weighing {
     pub(crate) fn new(random: &mut Random) -> Self {
         Self {
@@ -354,10 +357,28 @@ impl Case for EntropyBonus {
 }
 
 crate::case::tests! {
-    aggregate: AggregateLoss,
+    aggregate: AggregateLoss {
+        nan_stays_in_sums(&[(Column::Advantages, &[0])]);
+    },
     group_tokens: GroupTokens,
-    surrogate: Surrogate,
-    ppo_clip: PpoClip,
-    value_loss: ValueLoss,
-    entropy_bonus: EntropyBonus,
+    surrogate: Surrogate {
+        slope(|_| vec![0.5, -0.5]);
+        nan_stays_in_its_token(&[Column::LogProbs, Column::OldLogProbs, Column::Advantages]);
+        nan_stays_in_sums(&[(Column::LogProbs, &[0]), (Column::OldLogProbs, &[0]), (Column::Advantages, &[0])]);
+    },
+    ppo_clip: PpoClip {
+        slope(|choice| {
+        let bounds = [1.0 - choice.config.clip_low, 1.0 + choice.config.clip_high, 1.125, 1.5, 3.0].map(f64::ln);
+        [bounds.as_slice(), &[1.0, -1.0]].concat()
+    });
+        nan_stays_in_its_token(&[Column::LogProbs, Column::OldLogProbs, Column::Advantages]);
+        nan_stays_in_sums(&[(Column::LogProbs, &[0]), (Column::OldLogProbs, &[0]), (Column::Advantages, &[0]), (Column::LogProbs, &[3])]);
+    },
+    value_loss: ValueLoss {
+        nan_stays_in_its_token(&[Column::Predictions, Column::Returns]);
+        nan_stays_in_sums(&[(Column::Predictions, &[0]), (Column::Returns, &[0])]);
+    },
+    entropy_bonus: EntropyBonus {
+        nan_stays_in_sums(&[(Column::Weights, &[0])]);
+    },
 }

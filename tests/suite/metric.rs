@@ -145,11 +145,23 @@ impl Case for Analysis {
 }
 
 crate::case::tests! {
-    mean: Mean,
-    variance: Variance,
-    correlation: Correlation,
-    explained_variance: ExplainedVariance,
-    kl_means: KlMeans,
+    mean: Mean {
+        nan_stays_in_sums(&[(Column::Values, &[0])]);
+    },
+    variance: Variance {
+        nan_stays_in_sums(&[(Column::Values, &[0])]);
+    },
+    correlation: Correlation {
+        nan_stays_in_sums(&[(Column::LogProbs, &[0])]);
+    },
+    explained_variance: ExplainedVariance {
+        nan_stays_in_sums(&[(Column::Values, &[0])]);
+    },
+    kl_means: KlMeans {
+        nan_stays_in_sums(&[(Column::LogProbs, &[0, 1, 2, 3])]);
+    },
     clip_fractions: ClipFractions,
-    analysis: Analysis,
+    analysis: Analysis {
+        nan_stays_in_sums(&[(Column::OldLogProbs, &[0, 1, 2, 3]), (Column::Advantages, &[1, 2, 3]), (Column::Rewards, &[4])]);
+    },
 }

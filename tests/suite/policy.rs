@@ -101,9 +101,19 @@ impl Case for LogitsGradient {
 }
 
 crate::case::tests! {
-    log_probs_and_entropy: LogProbsAndEntropy,
-    token_log_probs: TokenLogProbs,
-    entropy: Entropy,
-    sum_squared_probs: SumSquaredProbs,
-    logits_gradient: LogitsGradient,
+    log_probs_and_entropy: LogProbsAndEntropy {
+        nan_stays_in_its_token(&[Column::Logits]);
+    },
+    token_log_probs: TokenLogProbs {
+        nan_stays_in_its_token(&[Column::Logits]);
+    },
+    entropy: Entropy {
+        nan_stays_in_its_token(&[Column::Logits]);
+    },
+    sum_squared_probs: SumSquaredProbs {
+        nan_stays_in_its_token(&[Column::Logits]);
+    },
+    logits_gradient: LogitsGradient {
+        nan_stays_in_its_token(&[Column::Logits, Column::Advantages, Column::Kl]);
+    },
 }

@@ -190,11 +190,25 @@ impl Case for Retrace {
 }
 
 crate::case::tests! {
-    td_lambda: TdLambda,
-    n_step_returns: NStepReturns,
-    upgo: Upgo,
-    vtrace: Vtrace,
-    puffer_advantage: PufferAdvantage,
-    retrace: Retrace,
-    gae_decoupled: GaeDecoupled,
+    td_lambda: TdLambda {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
+    n_step_returns: NStepReturns {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
+    upgo: Upgo {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
+    vtrace: Vtrace {
+        nan_stays_in_its_token(&[Column::Rewards, Column::Values, Column::LogProbs, Column::OldLogProbs]);
+    },
+    puffer_advantage: PufferAdvantage {
+        nan_stays_in_its_token(&[Column::Rewards, Column::Values, Column::Weights]);
+    },
+    retrace: Retrace {
+        nan_stays_in_its_token(&[Column::Rewards]);
+    },
+    gae_decoupled: GaeDecoupled {
+        nan_stays_in_its_token(&[Column::Rewards, Column::Values]);
+    },
 }

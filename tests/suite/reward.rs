@@ -94,7 +94,12 @@ impl Case for OverlongPenalty {
 
 crate::case::tests! {
     place_scores: PlaceScores,
-    shape_rewards: ShapeRewards,
-    kl_in_reward: KlInReward,
+    shape_rewards: ShapeRewards {
+        nan_stays_in_its_token(&[Column::Rewards, Column::Kl]);
+    },
+    kl_in_reward: KlInReward {
+        nan_stays_in_its_token(&[Column::Rewards, Column::OldLogProbs, Column::RefLogProbs]);
+        nan_stays_in_sums(&[(Column::OldLogProbs, &[0])]);
+    },
     overlong_penalty: OverlongPenalty,
 }

@@ -389,11 +389,6 @@ export const doubleNumbers: number[] = [
     { gradient: "through", aggregate },
   ).clipFractionUpper,
   tokenwise.sapoF64(batch, { logProbs: double, oldLogProbs: double, advantages: double }, { tauNegative: 2 }).loss,
-  tokenwise.toprF64(
-    batch,
-    { logProbs: double, oldLogProbs: double, advantages: double, scores: double },
-    { negative: 0.5 },
-  ).loss,
   tokenwise.klLossF64(batch, { logProbs: double, refLogProbs: double }, { coefficient: 0.1 }).mean,
   tokenwise.opdLossF64(
     batch,

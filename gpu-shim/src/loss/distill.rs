@@ -10,12 +10,13 @@ use tokenwise::{
 };
 
 use super::{
-    check_config, mean_over,
+    check_config, mean_over, named,
     policy::{clip_settings, clipped},
     LossResult, Weights,
 };
 use crate::{
     batch::GpuBatch,
+    call::{batch, optional, real, runners, Answer, Request, Runner},
     column::{Column, Input},
     divergence::{kl_settings, KlColumns, KL_SETTINGS},
     error::GpuError,
@@ -290,4 +291,69 @@ impl Recording<'_> {
             (least, most)
         }))
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![opd_loss, ref_kl, iw_opd];
+
+fn opd_loss(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<OpdLossConfig<'_>>()?;
+    let input = OpdLossColumns {
+        log_probs: real(call, "log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+        teacher_log_probs: real(call, "teacher_log_probs")?,
+        weights: optional(call, "weights")?,
+    };
+    let result = recording.opd_loss(&batch(call)?, &input, &config)?;
+    Ok(named(result, |result| {
+        vec![
+            ("loss", result.loss),
+            ("clip_fraction", result.clip_fraction),
+            ("clip_fraction_lower", result.clip_fraction_lower),
+            ("kl", result.kl),
+            ("abs_loss", result.abs_loss),
+            ("loss_min", result.loss_min),
+            ("loss_max", result.loss_max),
+        ]
+    }))
+}
+
+fn ref_kl(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<RefKlConfig<'_>>()?;
+    let input = RefKlColumns {
+        log_probs: real(call, "log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+        ref_log_probs: real(call, "ref_log_probs")?,
+        weights: optional(call, "weights")?,
+    };
+    let result = recording.ref_kl(&batch(call)?, &input, &config)?;
+    Ok(named(result, |result| {
+        vec![
+            ("loss", result.loss),
+            ("ref_kl", result.ref_kl),
+            ("fallen", result.fallen),
+            ("mismatch_fallen", result.mismatch_fallen),
+            ("mismatch_kept", result.mismatch_kept),
+        ]
+    }))
+}
+
+fn iw_opd(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<IwOpdConfig<'_>>()?;
+    let input = IwOpdColumns {
+        log_probs: real(call, "log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+        teacher_log_probs: real(call, "teacher_log_probs")?,
+    };
+    let result = recording.iw_opd(&batch(call)?, &input, &config)?;
+    Ok(named(result, |result| {
+        vec![
+            ("loss", result.loss),
+            ("mean_advantage", result.mean_advantage),
+            ("mean_abs_advantage", result.mean_abs_advantage),
+            ("mean_weight", result.mean_weight),
+            ("min_weight", result.min_weight),
+            ("max_weight", result.max_weight),
+        ]
+    }))
 }

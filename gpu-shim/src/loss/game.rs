@@ -8,7 +8,7 @@ use tokenwise::{
 };
 
 use super::{
-    check_config,
+    check_config, named, plain,
     policy::{
         bound, clip_settings, clipped, kernel, wgsl, PolicyLossColumns, ADVANTAGES, BOUND, NEW, OLD, ROWS, TERMS,
         WEIGHTS,
@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     batch::GpuBatch,
+    call::{batch, optional, policy_input, real, runners, Answer, Request, Runner},
     column::Input,
     error::GpuError,
     recording::{Pending, Recording},
@@ -135,4 +136,32 @@ impl Recording<'_> {
         });
         Ok(LossResult { grad, loss })
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![topr, dual_game];
+
+fn topr(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<ToprConfig<'_>>()?;
+    let input = ToprColumns { policy: policy_input(call)?, scores: real(call, "scores")? };
+    Ok(plain(recording.topr(&batch(call)?, &input, &config)?))
+}
+
+fn dual_game(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<DualGameConfig<'_>>()?;
+    let input = DualGameColumns {
+        policy: policy_input(call)?,
+        ref_log_probs: optional(call, "ref_log_probs")?,
+        weight: WeightColumn::of(call)?,
+    };
+    let result = recording.dual_game(&batch(call)?, &input, &config)?;
+    Ok(named(result, |result| {
+        vec![
+            ("loss", result.loss),
+            ("clip_fraction", result.clip_fraction),
+            ("clip_fraction_upper", result.clip_fraction_upper),
+            ("clip_fraction_lower", result.clip_fraction_lower),
+            ("kl", result.kl),
+        ]
+    }))
 }

@@ -1,28 +1,26 @@
 //! **Stage 5 of 7 — loss.** Reads log-probabilities and advantages, writes one loss and its gradient.
 
 use tokenwise::{loss::Aggregate, Batch, Divisor, Layout, Mask};
+use tokenwise_catalogue::find;
 
 use crate::{
     batch::GpuBatch,
+    call::{numbers, Answer, Numbers},
     column::{Column, Input},
     error::GpuError,
     recording::{Download, Pending, Recording},
     token::{bits, kernel, sequence, weight, TokenKernel},
 };
 
-mod distill;
-mod game;
+pub(crate) mod distill;
+pub(crate) mod game;
 pub(crate) mod policy;
-mod scores;
-mod sequences;
-mod tokens;
+pub(crate) mod scores;
+pub(crate) mod sequences;
+pub(crate) mod tokens;
 
-pub use distill::{IwOpdColumns, OpdLossColumns, RefKlColumns};
-pub use game::{DualGameColumns, ToprColumns};
 pub(crate) use policy::clip_settings;
-pub use policy::{ClipCovColumns, PolicyLossColumns, PolicyLossResult};
-pub use scores::PositiveNllColumns;
-pub use tokens::ValueLossColumns;
+pub use {distill::*, game::*, policy::*, scores::*, tokens::*};
 
 /// A loss on the device with its gradient.
 #[derive(Debug)]
@@ -31,6 +29,30 @@ pub struct LossResult<T> {
     pub grad: Column,
     /// The loss and its metrics.
     pub loss: Pending<T>,
+}
+
+/// The gradient of a policy loss, and those of its numbers that the formula returns.
+fn answer(formula: &'static str, result: PolicyLossResult) -> Answer {
+    let returned = find(formula).map_or(&[][..], |entry| entry.numbers);
+    named(result, move |result| {
+        let numbers = [
+            ("loss", result.loss),
+            ("clip_fraction", result.clip_fraction),
+            ("clip_fraction_lower", result.clip_fraction_lower),
+            ("kl", result.kl),
+        ];
+        numbers.into_iter().filter(|(name, _)| returned.contains(name)).collect()
+    })
+}
+
+/// The gradient of a loss, and its numbers by name.
+fn named<T: 'static>(result: LossResult<T>, names: impl Fn(T) -> Numbers + Send + Sync + 'static) -> Answer {
+    Answer { columns: vec![("grad", result.grad)], ..numbers(result.loss, names) }
+}
+
+/// The gradient of a loss that returns nothing else.
+fn plain(result: LossResult<f64>) -> Answer {
+    named(result, |loss| vec![("loss", loss)])
 }
 
 /// Runs the core's check of a config: `call` is the loss of one token with the default aggregation, whose own check is

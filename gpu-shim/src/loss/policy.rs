@@ -8,10 +8,10 @@ use tokenwise::{
     Divisor,
 };
 
-use super::{check_config, mean_over, LossResult, Weights};
+use super::{answer, check_config, mean_over, LossResult, Weights};
 use crate::{
     batch::GpuBatch,
-    call::{self, loss::answer, Answer, Request},
+    call::{batch, policy_input, runners, Answer, Request, Runner},
     column::Input,
     error::GpuError,
     recording::{Pending, Recording},
@@ -169,16 +169,14 @@ macro_rules! policy_losses {
             }
         )*}
 
-        /// The losses by their names.
-        pub(crate) mod by_name {
-            use super::*;
+        /// The calls by name.
+        pub(crate) const RUNNERS: &[Runner] = runners![$($name,)* clip_cov];
 
-            $(pub(crate) fn $name(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
-                let config = call.loss_config::<$config<'_>>()?;
-                let result = recording.$name(&call::batch(call)?, &call::policy_input(call)?, &config)?;
-                Ok(answer(stringify!($name), result))
-            })*
-        }
+        $(fn $name(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+            let config = call.loss_config::<$config<'_>>()?;
+            let result = recording.$name(&batch(call)?, &policy_input(call)?, &config)?;
+            Ok(answer(stringify!($name), result))
+        })*
     };
 }
 
@@ -282,4 +280,11 @@ impl Recording<'_> {
         });
         Ok(LossResult { grad: found.grad, loss })
     }
+}
+
+fn clip_cov(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<ClipCovConfig<'_>>()?;
+    let selected: Vec<f32> = call.inputs.flag("selected")?.iter().map(|&selected| f32::from(selected)).collect();
+    let input = ClipCovColumns { policy: policy_input(call)?, selected: Input::Host(&selected) };
+    Ok(answer("clip_cov", recording.clip_cov(&batch(call)?, &input, &config)?))
 }

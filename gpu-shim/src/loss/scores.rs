@@ -5,9 +5,10 @@ use tokenwise::{
     Error, Groups, Moments,
 };
 
-use super::{check_config, policy::PolicyLossColumns, LossResult};
+use super::{check_config, plain, policy::PolicyLossColumns, LossResult};
 use crate::{
     batch::{GpuBatch, GpuGroups},
+    call::{batch, policy_input, real, runners, Answer, Request, Runner},
     column::Input,
     error::GpuError,
     fold::Fold,
@@ -129,4 +130,17 @@ impl Recording<'_> {
         });
         Ok(LossResult { grad, loss })
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![gvpo, positive_nll];
+
+fn gvpo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, groups) = (batch(call)?, GpuGroups::new(call.groups()?));
+    Ok(plain(recording.gvpo(&batch, &groups, &policy_input(call)?, &call.config()?)?))
+}
+
+fn positive_nll(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = PositiveNllColumns { log_probs: real(call, "log_probs")?, scores: real(call, "scores")? };
+    Ok(plain(recording.positive_nll(&batch(call)?, &input, &call.config()?)?))
 }

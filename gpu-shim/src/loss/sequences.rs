@@ -9,12 +9,13 @@ use tokenwise::{
 };
 
 use super::{
-    check_config, mean_over,
+    answer, check_config, mean_over, named,
     policy::{clip_settings, clipped, PolicyLossColumns, PolicyLossResult},
     LossResult, Weights,
 };
 use crate::{
     batch::GpuBatch,
+    call::{batch, policy_input, runners, Answer, Request, Runner},
     column::Input,
     error::GpuError,
     fold::Fold,
@@ -243,4 +244,26 @@ impl Recording<'_> {
         });
         Ok(LossResult { grad: found.grad, loss })
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![gspo, gmpo, luspo, vespo];
+
+fn gspo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<GspoConfig<'_>>()?;
+    Ok(answer("gspo", recording.gspo(&batch(call)?, &policy_input(call)?, &config)?))
+}
+
+fn gmpo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(answer("gmpo", recording.gmpo(&batch(call)?, &policy_input(call)?, &call.config()?)?))
+}
+
+fn luspo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(answer("luspo", recording.luspo(&batch(call)?, &policy_input(call)?, &call.config()?)?))
+}
+
+fn vespo(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<VespoConfig<'_>>()?;
+    let result = recording.vespo(&batch(call)?, &policy_input(call)?, &config)?;
+    Ok(named(result, |result| vec![("loss", result.loss), ("phi_mean", result.phi_mean)]))
 }

@@ -6,9 +6,10 @@ use tokenwise::{
     Divisor,
 };
 
-use super::{check_config, mean_over, LossResult, Weights};
+use super::{check_config, mean_over, named, plain, LossResult, Weights};
 use crate::{
     batch::GpuBatch,
+    call::{batch, kl_input, numbers, real, runners, Answer, Request, Runner},
     column::Input,
     divergence::{kl_settings, KlColumns, KL_SETTINGS},
     error::GpuError,
@@ -187,4 +188,35 @@ impl Recording<'_> {
         });
         Ok(LossResult { grad: found.grad, loss })
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![aggregate, value_loss, entropy_bonus, kl_loss];
+
+fn aggregate(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<Aggregate<'_>>()?;
+    let LossResult { grad, loss } = recording.aggregate(&batch(call)?, &real(call, "losses")?, &config)?;
+    Ok(Answer { columns: vec![("weights", grad)], ..numbers(loss, |loss| vec![("loss", loss)]) })
+}
+
+fn value_loss(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<ValueConfig<'_>>()?;
+    let input = ValueLossColumns {
+        predictions: real(call, "predictions")?,
+        values: real(call, "values")?,
+        returns: real(call, "returns")?,
+    };
+    let result = recording.value_loss(&batch(call)?, &input, &config)?;
+    Ok(named(result, |result| vec![("loss", result.loss), ("clip_fraction", result.clip_fraction)]))
+}
+
+fn entropy_bonus(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<EntropyBonusConfig<'_>>()?;
+    Ok(plain(recording.entropy_bonus(&batch(call)?, &real(call, "entropy")?, &config)?))
+}
+
+fn kl_loss(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let config = call.loss_config::<KlLossConfig<'_>>()?;
+    let result = recording.kl_loss(&batch(call)?, &kl_input(call)?, &config)?;
+    Ok(named(result, |result| vec![("loss", result.loss), ("aggregated", result.aggregated), ("mean", result.mean)]))
 }

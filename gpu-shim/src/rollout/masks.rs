@@ -5,9 +5,10 @@ use tokenwise::rollout::{
     VetoConfig,
 };
 
-use super::{RolloutColumns, PAIR, TWO};
+use super::{input, RolloutColumns, PAIR, TWO};
 use crate::{
     batch::GpuBatch,
+    call::{batch, column, numbers, real, runners, Answer, Request, Runner},
     column::Column,
     error::GpuError,
     fold::Fold,
@@ -198,4 +199,30 @@ impl Recording<'_> {
         let ([keep], _) = self.tokens(&OFF_POLICY, batch, &given, &[bits(config.threshold)])?;
         Ok(keep)
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![rollout_gate, kl_mask, sequence_veto, off_policy_sequence_mask];
+
+fn rollout_gate(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (weights, report) = recording.rollout_gate(&batch(call)?, &input(call)?, &call.config()?)?;
+    let report = numbers(report, |report| vec![("filtered", report.filtered), ("kl", report.kl)]);
+    Ok(Answer { columns: vec![("weights", weights)], ..report })
+}
+
+fn kl_mask(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("keep", recording.kl_mask(&batch(call)?, &input(call)?, &call.config()?)?))
+}
+
+fn sequence_veto(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    Ok(column("keep", recording.sequence_veto(&batch(call)?, &input(call)?, &call.config()?)?))
+}
+
+fn off_policy_sequence_mask(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let input = RatioColumns {
+        log_probs: real(call, "log_probs")?,
+        old_log_probs: real(call, "old_log_probs")?,
+        advantages: real(call, "advantages")?,
+    };
+    Ok(column("keep", recording.off_policy_sequence_mask(&batch(call)?, &input, &call.config()?)?))
 }

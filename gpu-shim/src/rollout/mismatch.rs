@@ -6,9 +6,10 @@ use tokenwise::{
     CoMoments, Divisor, MeanConfig, Moments, Spread,
 };
 
-use super::{extremes, rows, RolloutColumns, PAIR};
+use super::{extremes, input, rows, RolloutColumns, PAIR};
 use crate::{
     batch::GpuBatch,
+    call::{batch, numbers, runners, Answer, Request, Runner},
     error::GpuError,
     fold::Fold,
     recording::{Pending, Recording},
@@ -157,4 +158,17 @@ impl Recording<'_> {
             difference
         }))
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![rollout_mismatch, probability_difference];
+
+fn rollout_mismatch(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let metrics = recording.rollout_mismatch(&batch(call)?, &input(call)?, &call.config()?)?;
+    Ok(numbers(metrics, |metrics| metrics.entries().to_vec()))
+}
+
+fn probability_difference(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let metrics = recording.probability_difference(&batch(call)?, &input(call)?)?;
+    Ok(numbers(metrics, |metrics| metrics.entries().to_vec()))
 }

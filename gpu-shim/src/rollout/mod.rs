@@ -1,15 +1,16 @@
 //! **Rollout correction.** Reads log-probabilities of trainer and sampler, writes importance weights and masks. A mask
 //! is a column of 1 and 0.
 
-mod masks;
-mod mismatch;
-mod rejection;
-mod weights;
+pub(crate) mod masks;
+pub(crate) mod mismatch;
+pub(crate) mod rejection;
+pub(crate) mod weights;
 
 use tokenwise::{math::sqrt, rollout::RolloutInput, Divisor, Moments, Spread};
 
 use crate::{
     batch::GpuBatch,
+    call::{real, Request},
     column::{Column, Input},
     error::GpuError,
     fold::Fold,
@@ -82,4 +83,11 @@ impl Recording<'_> {
         let folded = self.fold(operation, batch, tokens)?;
         Ok(self.download(&folded))
     }
+}
+
+fn input<'a>(call: &Request<'_, 'a>) -> Result<RolloutColumns<'a>, GpuError> {
+    Ok(RolloutColumns {
+        old_log_probs: real(call, "old_log_probs")?,
+        rollout_log_probs: real(call, "rollout_log_probs")?,
+    })
 }

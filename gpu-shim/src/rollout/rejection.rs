@@ -6,9 +6,10 @@ use tokenwise::{
     Divisor,
 };
 
-use super::{count, deviation, extremes, rows, total, RolloutColumns, PAIR, TWO};
+use super::{count, deviation, extremes, input, rows, total, RolloutColumns, PAIR, TWO};
 use crate::{
     batch::GpuBatch,
+    call::{batch, column, numbers, runners, Answer, Request, Runner},
     column::Column,
     error::GpuError,
     fold::Fold,
@@ -284,4 +285,35 @@ impl Recording<'_> {
             metrics
         }))
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![rollout_rejection, rollout_rejection_metrics];
+
+/// Calls `run` with the config of a rejection, which borrows its criteria.
+fn with_rejection<T>(
+    call: &Request<'_, '_>,
+    run: impl FnOnce(&RejectionConfig<'_>) -> Result<T, GpuError>,
+) -> Result<T, GpuError> {
+    let mut settings = call.config.clone();
+    let criteria: Vec<Criterion> = match settings.take("criteria") {
+        Some(criteria) => criteria.read("criteria").map_err(tokenwise_catalogue::Refusal::from)?,
+        None => Vec::new(),
+    };
+    let config: RejectionConfig<'_> = settings.read("config").map_err(tokenwise_catalogue::Refusal::from)?;
+    run(&RejectionConfig { criteria: &criteria, ..config })
+}
+
+fn rollout_rejection(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, input) = (batch(call)?, input(call)?);
+    let keep = with_rejection(call, |config| recording.rollout_rejection(&batch, &input, config))?;
+    Ok(column("keep", keep))
+}
+
+fn rollout_rejection_metrics(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (batch, input) = (batch(call)?, input(call)?);
+    let metrics = with_rejection(call, |config| recording.rollout_rejection_metrics(&batch, &input, config))?;
+    Ok(numbers(metrics, |(criteria, totals)| {
+        criteria.iter().flat_map(CriterionMetrics::entries).chain(totals.entries()).collect()
+    }))
 }

@@ -5,9 +5,10 @@ use tokenwise::{
     rollout::{self, BatchNormalize, LogBound, RolloutConfig, RolloutLevel, RolloutWeightMetrics, WeightBound},
 };
 
-use super::{count, deviation, extremes, rows, total, RolloutColumns, PAIR, ROW, TWO};
+use super::{count, deviation, extremes, input, rows, total, RolloutColumns, PAIR, ROW, TWO};
 use crate::{
     batch::GpuBatch,
+    call::{batch, numbers, runners, Answer, Request, Runner},
     column::Column,
     error::GpuError,
     fold::Fold,
@@ -264,4 +265,17 @@ impl Recording<'_> {
             metrics
         }))
     }
+}
+
+/// The calls by name.
+pub(crate) const RUNNERS: &[Runner] = runners![rollout_weights, rollout_weight_metrics];
+
+fn rollout_weights(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let (weights, factor) = recording.rollout_weights(&batch(call)?, &input(call)?, &call.config()?)?;
+    Ok(Answer { columns: vec![("weights", weights)], ..numbers(factor, |factor| vec![("factor", factor)]) })
+}
+
+fn rollout_weight_metrics(recording: &mut Recording<'_>, call: &Request<'_, '_>) -> Result<Answer, GpuError> {
+    let metrics = recording.rollout_weight_metrics(&batch(call)?, &input(call)?, &call.config()?)?;
+    Ok(numbers(metrics, |metrics| metrics.entries().collect()))
 }

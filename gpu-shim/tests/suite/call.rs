@@ -140,41 +140,6 @@ pub(crate) fn is_near(tolerance: Tolerance, scale: f64, got: f64, exact: f64) ->
     same || (got - exact).abs() <= tolerance.at(scale.max(exact.abs()))
 }
 
-/// Configs of a formula, beside the default one.
-pub(crate) fn own_configs(name: &str) -> Vec<&'static str> {
-    match name {
-        "kl_estimate" | "kl_gradient" => vec![
-            r#"{"estimator": "abs"}"#,
-            r#"{"estimator": "k2", "bounds": "every"}"#,
-            r#"{"estimator": "k3"}"#,
-            r#"{"estimator": "k3", "bounds": "k3-only"}"#,
-            r#"{"estimator": "k3", "bounds": "every", "gradient": "straight-through"}"#,
-        ],
-        "gae" => vec![r#"{"gamma": 0.99, "lambda": 0.95}"#, r#"{"gamma": 0.9, "lambda": 0.5, "across": "zero-step"}"#],
-        "discounted_returns" => vec![r#"{"gamma": 0.9, "across": "zero-step"}"#],
-        "td_lambda" => vec![r#"{"gamma": 0.9, "lambda": 0.5, "across": "zero-step"}"#],
-        "leave_one_out" => vec![r#"{"singleton": "raw"}"#],
-        "whiten" => vec![
-            r#"{"spread": "population", "epsilon": 1e-3, "place": "outside"}"#,
-            r#"{"place": "floor-variance", "center": "keep-mean"}"#,
-            r#"{"scale": "unit"}"#,
-        ],
-        "ppo_clip" => vec![
-            r#"{"clip_low": 0.1, "clip_high": 0.3, "dual_clip": {"negative_only": 1.5}}"#,
-            r#"{"dual_clip": {"both_signs": 1.1}, "log_ratio_bound": 0.5}"#,
-            r#"{"dual_clip": {"both_signs": 2.5}, "log_ratio_bound": 0.5, "reported_kl": "unbounded"}"#,
-            r#"{"log_ratio_bound": null, "divisor": "count-plus-epsilon"}"#,
-            r#"{"aggregate": {"mode": "token-sum"}}"#,
-            r#"{"aggregate": {"mode": "seq-mean-token-sum"}}"#,
-            r#"{"aggregate": {"mode": "seq-mean-token-sum-norm", "scale": 37}}"#,
-            r#"{"aggregate": {"mode": "seq-mean-token-mean"}}"#,
-            r#"{"aggregate": {"mode": "prompt-mean"}}"#,
-            r#"{"aggregate": {"mode": "seq-mean-token-mean", "counts": {"tokens": 999, "sequences": 20, "ranks": 2}}}"#,
-        ],
-        _ => configs::of(name),
-    }
-}
-
 /// Columns that a formula checks but does not read.
 const UNREAD: &[(&str, &str)] = &[("gvpo", "weights")];
 
@@ -207,7 +172,7 @@ fn covered_formulas_agree_with_the_core() {
             let tolerance = tolerance::of(entry.name);
             let recursion = tolerance == tolerance::GAE || tolerance == tolerance::SUM;
             let scale = if recursion { magnitude(tokens, &inputs) } else { 0.0 };
-            let configs: Vec<_> = [configs::first(entry.name)].into_iter().chain(own_configs(entry.name)).collect();
+            let configs = configs::of(entry);
             for (inputs, text) in
                 choices(entry, &inputs).iter().flat_map(|inputs| configs.iter().map(move |text| (inputs, text)))
             {

@@ -5,7 +5,7 @@ use tokenwise_gpu::{tolerance, GpuError};
 
 use crate::{
     adapter::{gpu, small_gpu},
-    call::{covered, magnitude, near, on_core, on_gpu, own_configs, wide, Tokens},
+    call::{covered, magnitude, near, on_core, on_gpu, wide, Tokens},
     configs,
     random::Random,
 };
@@ -25,9 +25,9 @@ fn batches_without_a_kept_token_are_the_cores() {
     for tokens in [dropped(2, 3), dropped(2, 0), dropped(0, 0), one] {
         for entry in covered() {
             let inputs = tokens.inputs(&mut random, entry);
-            for text in [configs::first(entry.name)].into_iter().chain(own_configs(entry.name)) {
+            for text in configs::of(entry) {
                 let case = format!("{} {text} {:?}", entry.name, tokens.keep);
-                let config: Value = serde_json::from_str(text).unwrap();
+                let config: Value = serde_json::from_str(&text).unwrap();
                 let found = on_gpu(gpu, entry, &tokens, &inputs, &config);
                 let core = on_core(entry, &tokens, &inputs, &config);
                 let (Ok((found, _)), Ok(core)) = (&found, &core) else {

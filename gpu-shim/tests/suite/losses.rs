@@ -1,121 +1,53 @@
-//! Configs of the losses, for the tests of all covered formulas, and configs that the core refuses.
+//! Configs of losses whose settings matter together, and configs that the core refuses.
 
 use tokenwise::{loss::*, Batch, Error, Layout, Mask};
 use tokenwise_gpu::{GpuBatch, GpuError, Input, PolicyLossColumns};
 
 use crate::adapter::gpu;
 
-/// Every mode of aggregation.
-const MODES: &[&str] = &[
-    r#"{"aggregate": {"mode": "token-sum"}}"#,
-    r#"{"aggregate": {"mode": "seq-mean-token-sum"}}"#,
-    r#"{"aggregate": {"mode": "seq-mean-token-sum-norm", "scale": 37}}"#,
-    r#"{"aggregate": {"mode": "seq-mean-token-mean"}}"#,
-    r#"{"aggregate": {"mode": "prompt-mean"}}"#,
-    r#"{"aggregate": {"mode": "seq-mean-token-mean", "counts": {"tokens": 999, "sequences": 20, "ranks": 2}}}"#,
-];
-
-const ENTRY_MODES: &[&str] = &[
-    r#"{"mode": "token-sum"}"#,
-    r#"{"mode": "seq-mean-token-sum"}"#,
-    r#"{"mode": "seq-mean-token-sum-norm", "scale": 37}"#,
-    r#"{"mode": "seq-mean-token-mean"}"#,
-    r#"{"mode": "prompt-mean"}"#,
-    r#"{"mode": "token-mean", "counts": {"tokens": 999, "sequences": 20, "ranks": 2}}"#,
-];
-
-const DRO_MODES: &[&str] = &[
-    r#"{"beta": 0.2, "aggregate": {"mode": "token-sum"}}"#,
-    r#"{"beta": 0.2, "aggregate": {"mode": "seq-mean-token-sum"}}"#,
-    r#"{"beta": 0.2, "aggregate": {"mode": "seq-mean-token-sum-norm", "scale": 37}}"#,
-    r#"{"beta": 0.2, "aggregate": {"mode": "seq-mean-token-mean"}}"#,
-    r#"{"beta": 0.2, "aggregate": {"mode": "prompt-mean"}, "divisor": "count-plus-epsilon"}"#,
-];
-
-/// Configs of a loss, beside the default one.
-pub(crate) fn configs(name: &str) -> Vec<&'static str> {
-    let (modes, own): (&[&str], &[&str]) = match name {
-        "surrogate" => (MODES, &[r#"{"log_ratio_bound": 0.5}"#]),
-        "reinforce" | "tis_loss" => (MODES, &[r#"{"divisor": "count-plus-epsilon"}"#]),
-        "cispo" => (
-            MODES,
-            &[
-                r#"{"bounds": {"kind": "relative", "low": 0.5, "high": 0.3}, "log_ratio_bound": 0.5}"#,
-                r#"{"bounds": {"kind": "absolute", "high": 1.5}, "log_ratio_bound": null}"#,
-            ],
-        ),
-        "dppo_tv" | "dppo_kl" => {
-            (MODES, &[r#"{"clip_low": 0.05, "clip_high": 0.3, "ratio_cap": 1.5, "log_ratio_bound": 1}"#])
-        }
-        "dro" => (DRO_MODES, &[]),
-        "sapo" => (MODES, &[r#"{"tau_positive": 2, "tau_negative": 0.5, "log_ratio_bound": 1}"#]),
-        "clip_cov" => (MODES, &[r#"{"clip_low": 0.1, "clip_high": 0.4}"#]),
-        "gspo" => (
-            MODES,
-            &[
-                r#"{"clip_low": 0.1, "clip_high": 0.2}"#,
-                r#"{"clip_low": 0.1, "clip_high": 0.2, "form": "token", "log_ratio_cap": 0.05}"#,
-                r#"{"form": "token", "aggregate": {"mode": "token-mean"}}"#,
-            ],
-        ),
-        "luspo" => (&[], &[r#"{"clip_low": 0.01, "clip_high": 0.3}"#]),
-        "gmpo" => (
-            &[],
-            &[
-                r#"{"clip_low": 0.1, "clip_high": 2, "divisor": "count-plus-epsilon"}"#,
-                r#"{"counts": {"sequences": 20, "ranks": 2}}"#,
-            ],
-        ),
-        "vespo" => {
-            (MODES, &[r#"{"k_positive": 0.5, "lambda_positive": 0.25, "k_negative": 0.1, "lambda_negative": 0.2}"#])
-        }
-        "topr" => (MODES, &[r#"{"positive": 0.5, "negative": 2}"#]),
-        "gvpo" => (&[], &[r#"{"beta": 0.5}"#]),
-        "positive_nll" => (&[], &[r#"{"mu": 0.5}"#]),
-        "aggregate" => (ENTRY_MODES, &[]),
-        "value_loss" => {
-            (MODES, &[r#"{"clip": null}"#, r#"{"clip": 0.1, "factor": "whole", "divisor": "count-plus-epsilon"}"#])
-        }
-        "entropy_bonus" => (MODES, &[r#"{"coefficient": -0.5}"#]),
-        "kl_loss" => (
-            MODES,
-            &[
-                r#"{"kl": {"estimator": "k1"}, "coefficient": 0.5}"#,
-                r#"{"kl": {"estimator": "k3", "bounds": "every", "gradient": "straight-through"}}"#,
-            ],
-        ),
-        "dual_game" => (
-            MODES,
-            &[
-                r#"{"lambda": 0.1, "beta": 0.05}"#,
-                r#"{"lambda": 0.3, "beta": 0.2, "gamma": 1.5, "gradient": "through", "log_ratio_bound": 1}"#,
-                r#"{"lambda": 0.3, "gradient": "through", "aggregate": {"mode": "seq-mean-token-mean"}}"#,
-            ],
-        ),
-        "opd_loss" => (
-            MODES,
-            &[
-                r#"{"route": "surrogate", "log_ratio_bound": 0.5, "max_loss": 0.5}"#,
-                r#"{"route": "reinforce", "kl": {"estimator": "abs"}, "coefficient": 0.5}"#,
-                r#"{"route": "supervised", "kl": {"estimator": "k3"}, "max_loss": 1}"#,
-                r#"{"kl": {"estimator": "k2"}, "dual_clip": {"negative_only": 1.5}, "divisor": "count-plus-epsilon"}"#,
-            ],
-        ),
-        "ref_kl" => (MODES, &[r#"{"fall": 0.05, "drift": 0.5}"#]),
-        "iw_opd" => (MODES, &[r#"{"gamma": 2, "epsilon": 3}"#]),
-        "kl_importance_weighted" | "kl_importance_weighted_gradient" => (
-            &[],
-            &[
-                r#"{"weight": "sequence"}"#,
-                r#"{"weight": "sequence", "kl": {"estimator": "k2", "gradient": "straight-through"}}"#,
-                r#"{"weight": "token-bounded"}"#,
-                r#"{"weight": "token-finite", "kl": {"bounds": "k3-only"}}"#,
-                r#"{"weight": "score-function", "kl": {"estimator": "abs"}}"#,
-            ],
-        ),
-        _ => (&[], &[]),
-    };
-    modes.iter().chain(own).copied().collect()
+/// Configs of losses whose settings matter together.
+pub(crate) fn configs(name: &str) -> &'static [&'static str] {
+    match name {
+        "cispo" => &[
+            r#"{"bounds": {"kind": "relative", "low": 0.5, "high": 0.3}, "log_ratio_bound": 0.5}"#,
+            r#"{"bounds": {"kind": "absolute", "high": 1.5}, "log_ratio_bound": null}"#,
+        ],
+        "dppo_tv" | "dppo_kl" => &[r#"{"clip_low": 0.05, "clip_high": 0.3, "ratio_cap": 1.5, "log_ratio_bound": 1}"#],
+        "sapo" => &[r#"{"tau_positive": 2, "tau_negative": 0.5, "log_ratio_bound": 1}"#],
+        "gspo" => &[
+            r#"{"clip_low": 0.1, "clip_high": 0.2}"#,
+            r#"{"clip_low": 0.1, "clip_high": 0.2, "form": "token", "log_ratio_cap": 0.05}"#,
+            r#"{"form": "token", "aggregate": {"mode": "token-mean"}}"#,
+        ],
+        "gmpo" => &[
+            r#"{"clip_low": 0.1, "clip_high": 2, "divisor": "count-plus-epsilon"}"#,
+            r#"{"counts": {"sequences": 20, "ranks": 2}}"#,
+        ],
+        "value_loss" => &[r#"{"clip": null}"#, r#"{"clip": 0.1, "factor": "whole", "divisor": "count-plus-epsilon"}"#],
+        "kl_loss" => &[
+            r#"{"kl": {"estimator": "k1"}, "coefficient": 0.5}"#,
+            r#"{"kl": {"estimator": "k3", "bounds": "every", "gradient": "straight-through"}}"#,
+        ],
+        "dual_game" => &[
+            r#"{"lambda": 0.1, "beta": 0.05}"#,
+            r#"{"lambda": 0.3, "beta": 0.2, "gamma": 1.5, "gradient": "through", "log_ratio_bound": 1}"#,
+            r#"{"lambda": 0.3, "gradient": "through", "aggregate": {"mode": "seq-mean-token-mean"}}"#,
+        ],
+        "opd_loss" => &[
+            r#"{"route": "surrogate", "log_ratio_bound": 0.5, "max_loss": 0.5}"#,
+            r#"{"route": "reinforce", "kl": {"estimator": "abs"}, "coefficient": 0.5}"#,
+            r#"{"route": "supervised", "kl": {"estimator": "k3"}, "max_loss": 1}"#,
+            r#"{"kl": {"estimator": "k2"}, "dual_clip": {"negative_only": 1.5}, "divisor": "count-plus-epsilon"}"#,
+        ],
+        "kl_importance_weighted" | "kl_importance_weighted_gradient" => &[
+            r#"{"weight": "sequence"}"#,
+            r#"{"weight": "sequence", "kl": {"estimator": "k2", "gradient": "straight-through"}}"#,
+            r#"{"weight": "token-bounded"}"#,
+            r#"{"weight": "token-finite", "kl": {"bounds": "k3-only"}}"#,
+            r#"{"weight": "score-function", "kl": {"estimator": "abs"}}"#,
+        ],
+        _ => &[],
+    }
 }
 
 /// Typed calls refuse what the core refuses, before anything is sent.

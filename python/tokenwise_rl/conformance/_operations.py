@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _formulas, conventions, settings
+from .. import _formulas, configs, conventions, settings
 from .._errors import TokenwiseError
 from .._native import call
 
@@ -58,33 +58,16 @@ ADVANTAGES = (
     "gdpo",
     "reinforce_plus_plus_baseline",
 )
+
+
+def _result(formula: str) -> Any:
+    return getattr(_formulas, "".join(part.capitalize() for part in formula.split("_")) + "Result", None)
+
+
+#: The formulas that return a loss, and the operation that bears another name than its formula.
 LOSSES = (
-    "ppo_clip",
-    "gspo",
-    "gmpo",
-    "cispo",
-    "sapo",
-    "dppo_tv",
-    "dppo_kl",
-    "clip_cov",
-    "kl_cov",
-    "dro",
-    "reinforce",
-    "tis_loss",
-    "topr",
-    "vespo",
-    "luspo",
-    "surrogate",
-    "value_loss",
-    "entropy_bonus",
-    "kl_loss",
-    "opd_loss",
-    "iw_opd",
-    "generalized_jsd",
-    "topk_jsd",
-    "forward_kl_topk",
+    *(name for name in _formulas.__all__ if name != "aggregate" and "loss" in getattr(_result(name), "_fields", ())),
     "bypass_mode",
-    "dual_game",
 )
 OUTPUTS |= dict.fromkeys(ADVANTAGES, ("advantages",)) | dict.fromkeys(LOSSES, ("loss",))
 _ROWS = ("bootstrap", "baselines", "lengths", "truncated", "keep")
@@ -201,12 +184,22 @@ def _arguments(formula: str) -> tuple[tuple[str, bool], ...]:
 
 
 @lru_cache(maxsize=256)
+def reads(formula: str, *names: str) -> bool:
+    """Whether a formula has all these inputs."""
+    return hasattr(_formulas, formula) and {*names} <= {name for name, _ in _arguments(formula)}
+
+
+@lru_cache(maxsize=256)
+def setting_names(formula: str) -> tuple[str, ...]:
+    """The names of a formula's settings."""
+    found = inspect.signature(getattr(_formulas, formula)).parameters["config"].annotation
+    config = getattr(configs, str(found).removeprefix("Unpack[configs.").removesuffix("]"))
+    return tuple(plain(name) for name in config.__annotations__)
+
+
+@lru_cache(maxsize=256)
 def _takes_mask(formula: str) -> bool:
     return "mask" in inspect.signature(getattr(_formulas, formula)).parameters
-
-
-def _result(formula: str) -> Any:
-    return getattr(_formulas, "".join(part.capitalize() for part in formula.split("_")) + "Result", None)
 
 
 class Run:
@@ -391,9 +384,9 @@ def _setting(value: Any) -> Any:
 def ran(case: Case, variation: Variation | None = None) -> tuple[dict[str, Any], dict[str, Settings]]:
     """The outputs of our formula for a case, and the settings that were used. No outputs if it refuses the call, or if
     it has no form for the operation."""
-    from ._table import TABLE
+    from ._table import operation_of
 
-    operation = TABLE.get(case.op)
+    operation = operation_of(case.op)
     if operation is None:
         return {}, {}
     if variation is not None and variation.inputs is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._operations import Run, Settings, _settings
+from ._operations import LOSSES, Run, Settings, _settings, reads, setting_names
 
 _VALUE = {
     "values": "x",
@@ -150,25 +150,30 @@ def _dro(run: Run) -> None:
     run.step("dro", _shared(run, {"beta": run.case.params["beta"]}), _LOSS, empty=("loss",))
 
 
-def _topr(run: Run) -> None:
-    """The sign of the advantage stands for that of the score."""
-    case = run.case
-    config = _shared(run, {"positive": 1.0, "negative": 1.0})
-    config.pop("divisor")
-    found = []
-    for score in (1.0, 0.0):
-        part = Run(case, run.variation)
-        part.made["scores"] = np.full(case.rows, score)
-        part.step("topr", config, _LOSS, empty=("loss",))
-        found.append(part.made)
-    run.used["topr"] = config
-    good, bad = found
-    if "grad" not in good:
-        run.made.update(good)
-        return
-    grad = np.where(np.asarray(case.inputs["advantages"]) > 0, good["grad"], bad["grad"])
-    kept = np.where(case.mask, grad * np.asarray(case.inputs["log_probs"]), 0.0)
-    run.made.update({"grad": grad, "loss": float(np.sum(kept))})
+def _by_score(formula: str) -> Callable[[Run], None]:
+    """A loss of good and bad responses: the sign of the advantage stands for that of the score."""
+
+    def operation(run: Run) -> None:
+        case = run.case
+        usual = _settings(case.profile, "reinforce")["aggregate"]
+        config = {name: case.params[name] for name in setting_names(formula) if name in case.params}
+        config["aggregate"] = run.aggregate("aggregate", usual)
+        found = []
+        for score in (1.0, 0.0):
+            part = Run(case, run.variation)
+            part.made["scores"] = np.full(case.rows, score)
+            part.step(formula, config, _LOSS, empty=("loss",))
+            found.append(part.made)
+        run.used[formula] = config
+        good, bad = found
+        if "grad" not in good:
+            run.made.update(good)
+            return
+        grad = np.where(np.asarray(case.inputs["advantages"]) > 0, good["grad"], bad["grad"])
+        kept = np.where(case.mask, grad * np.asarray(case.inputs["log_probs"]), 0.0)
+        run.made.update({"grad": grad, "loss": float(np.sum(kept))})
+
+    return operation
 
 
 def _cispo(run: Run) -> None:
@@ -368,6 +373,19 @@ def _threshold(formula: str) -> Callable[[Run], None]:
     return operation
 
 
+#: Policy losses that have no form here: their cases name weights of tokens.
+_NO_FORM = ("dual_game",)
+
+
+def operation_of(op: str) -> Callable[[Run], None] | None:
+    """What an operation runs. A policy loss that has no row is the formula of its name."""
+    policy = op in LOSSES and reads(op, "log_probs", "old_log_probs", "advantages")
+    if op in TABLE or op in _NO_FORM or not policy:
+        return TABLE.get(op)
+    return _by_score(op) if reads(op, "scores") else _loss(op)
+
+
+#: The operations that are not just a policy loss.
 TABLE: dict[str, Callable[[Run], None]] = {
     "gae": _gae,
     "grpo": _grpo,
@@ -428,22 +446,14 @@ TABLE: dict[str, Callable[[Run], None]] = {
     "stop_properly_penalty": _one("stop_properly_penalty", {"coefficient": 0.0}, _SCORES),
     "repetition_penalty": _one("repetition_penalty", {"ngram": 3, "penalty": -1.0}, _SCORES),
     "aggregate": _aggregate,
-    "ppo_clip": _loss("ppo_clip"),
-    "reinforce": _loss("reinforce"),
     "tis_loss": _loss("tis_loss", "reinforce"),
-    "dppo_tv": _loss("dppo_tv"),
-    "dppo_kl": _loss("dppo_kl"),
     "dro": _dro,
-    "gmpo": _loss("gmpo"),
-    "clip_cov": _loss("clip_cov"),
-    "kl_cov": _loss("kl_cov"),
     "surrogate": _with_aggregate("surrogate", {"log_ratio_bound": None}),
     "cispo": _cispo,
     "sapo": _sapo,
     "gspo": _gspo,
     "luspo": _luspo,
     "vespo": _vespo,
-    "topr": _topr,
     "value_loss": _one("value_loss", None, None, ("loss",)),
     "entropy_bonus": _entropy_bonus,
     "kl_loss": _kl_loss,

@@ -82,9 +82,14 @@ impl Step {
     }
 
     /// Takes every parameter that is not a column as a setting; the entry rejects unknown ones.
-    pub(super) fn params(mut self, case: &Case<'_>) -> Result<Self, Failure> {
+    pub(super) fn params(self, case: &Case<'_>) -> Result<Self, Failure> {
+        self.params_but(case, &[])
+    }
+
+    /// The same without the parameters of these names.
+    pub(super) fn params_but(mut self, case: &Case<'_>, but: &[&str]) -> Result<Self, Failure> {
         if self.entry.config.is_some() {
-            for (name, json) in case.params() {
+            for (name, json) in case.params().filter(|(name, _)| !but.contains(name)) {
                 if !self.entry.inputs.iter().any(|column| self.name(column.name) == name) {
                     case.param(name);
                     let renamed = self.names.iter().find(|(_, known)| *known == name);

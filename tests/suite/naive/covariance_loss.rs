@@ -14,7 +14,7 @@ use super::{
 use crate::{
     case::{tokens, Case, Outcome},
     errors::domains::*,
-    loss::{losses, weighed_input, Choice, Numbers as _},
+    loss::{losses, weighed_input, Choice, Numbers as _, POLICY},
     reward::DIVISORS,
 };
 
@@ -205,7 +205,17 @@ impl Case for ClipCovSelection {
 }
 
 crate::case::tests! {
-    clip_cov: ClipCov,
+    clip_cov: ClipCov {
+        slope(|choice| {
+        vec![(1.0 - choice.config.clip_low).ln(), (1.0 + choice.config.clip_high).ln()]
+    });
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+    },
     clip_cov_selection: ClipCovSelection,
-    kl_cov: KlCov,
+    kl_cov: KlCov {
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+        is_another_loss(&[(r#"{ "kl_coef": 0.0 }"#, None, "surrogate", "{}")]);
+    },
 }

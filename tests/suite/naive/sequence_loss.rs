@@ -19,7 +19,7 @@ use super::{
 use crate::{
     case::{call, tokens, Case, Outcome},
     errors::domains::*,
-    loss::{losses, weighed_input, Choice, Numbers as _},
+    loss::{losses, weighed_input, Choice, Numbers as _, POLICY},
     reward::DIVISORS,
 };
 
@@ -289,9 +289,28 @@ impl Case for Gvpo {
 }
 
 crate::case::tests! {
-    gspo: Gspo,
-    luspo: Luspo,
-    gmpo: Gmpo,
-    vespo: Vespo,
-    gvpo: Gvpo,
+    gspo: Gspo {
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+    },
+    luspo: Luspo {
+        slope(|_| vec![]);
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|config| config.1);
+    },
+    gmpo: Gmpo {
+        slope(|(config, _)| vec![-config.clip_low, config.clip_high]);
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|config| config.1);
+        shares_do_not_count_nan();
+    },
+    vespo: Vespo {
+        slope_with_the_old();
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+    },
+    gvpo: Gvpo {
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|_| false);
+    },
 }

@@ -13,7 +13,7 @@ use super::{loss::aggregate, Tokens};
 use crate::{
     case::{by_name, tokens, Case, Outcome},
     errors::domains::*,
-    loss::{losses, weighed_input, Choice, Numbers as _},
+    loss::{losses, weighed_input, Choice, Numbers as _, POLICY},
     reward::DIVISORS,
 };
 
@@ -292,13 +292,67 @@ impl Case for PositiveNll {
 }
 
 crate::case::tests! {
-    reinforce: Reinforce,
-    cispo: Cispo,
-    tis_loss: TisLoss,
-    sapo: Sapo,
-    dro: Dro,
-    dppo_tv: DppoTv,
-    dppo_kl: DppoKl,
-    topr: Topr,
-    positive_nll: PositiveNll,
+    reinforce: Reinforce {
+        slope(|_| vec![]);
+        nan_stays(&[Column::LogProbs, Column::Advantages]);
+        nan_stays_in_sums(&[(Column::OldLogProbs, &[3])]);
+        nan_stays_in_weights(|choice| choice.weighed);
+    },
+    cispo: Cispo {
+        slope_with_the_old();
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+        shares_do_not_count_nan();
+    },
+    tis_loss: TisLoss {
+        slope_with_the_old();
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+        shares_do_not_count_nan();
+        is_another_loss(&[(
+            "{}",
+            None,
+            "cispo",
+            r#"{ "bounds": { "kind": "absolute", "high": 1.0 }, "log_ratio_bound": null }"#,
+        )]);
+    },
+    sapo: Sapo {
+        slope(|choice| choice.config.log_ratio_bound.map_or(vec![], |bound| vec![bound, -bound]));
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+    },
+    dro: Dro {
+        slope(|_| vec![]);
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+        is_another_loss(&[(r#"{ "beta": 1e-300 }"#, None, "reinforce", "{}")]);
+    },
+    dppo_tv: DppoTv {
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+        shares_do_not_count_nan();
+        is_another_loss(&[(
+            // it drops nothing
+            r#"{ "clip_low": 1e9, "clip_high": 1e9, "ratio_cap": 1.5 }"#,
+            None,
+            "cispo",
+            r#"{ "bounds": { "kind": "absolute", "high": 1.5 } }"#,
+        )]);
+    },
+    dppo_kl: DppoKl {
+        nan_stays(&POLICY);
+        nan_stays_in_weights(|choice| choice.weighed);
+        shares_do_not_count_nan();
+    },
+    topr: Topr {
+        slope_with_the_old();
+        nan_stays(&[Column::LogProbs, Column::Advantages]);
+        nan_stays_in_weights(|choice| choice.weighed);
+        nan_counts_by_score(Column::OldLogProbs, false, false);
+        is_another_loss(&[("{}", Some(-1.0), "tis_loss", "{}"), ("{}", Some(1.0), "reinforce", "{}")]);
+    },
+    positive_nll: PositiveNll {
+        slope(|_| vec![]);
+        nan_counts_by_score(Column::LogProbs, true, true);
+    },
 }

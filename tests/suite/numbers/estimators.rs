@@ -6,29 +6,12 @@ use tokenwise_tests::{
     tolerance::assert_bits,
 };
 
-use super::{stays_in_its_token, world};
+use super::world;
 use crate::{
     baselines::*,
     case::{Case, Outcome},
     groups::*,
-    returns::*,
 };
-
-#[test]
-fn nan_stays_in_its_token() {
-    use Column::*;
-    stays_in_its_token::<TdLambda>(&[Rewards]);
-    stays_in_its_token::<NStepReturns>(&[Rewards]);
-    stays_in_its_token::<Upgo>(&[Rewards]);
-    stays_in_its_token::<Vtrace>(&[Rewards, Values, LogProbs, OldLogProbs]);
-    stays_in_its_token::<PufferAdvantage>(&[Rewards, Values, Weights]);
-    stays_in_its_token::<Retrace>(&[Rewards]);
-    stays_in_its_token::<GaeDecoupled>(&[Rewards, Values]);
-    stays_in_its_token::<ReinforcePlusPlus>(&[Rewards]);
-    stays_in_its_token::<Remax>(&[Rewards]);
-    stays_in_its_token::<OpdAdvantage>(&[RefLogProbs, OldLogProbs]);
-    stays_in_its_token::<MinillmAdvantage>(&[RefLogProbs, OldLogProbs]);
-}
 
 /// A NaN score makes its group NaN, and no other.
 #[test]

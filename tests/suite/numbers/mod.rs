@@ -6,16 +6,15 @@ mod rollout;
 pub(crate) mod shapes;
 mod special;
 
+pub(crate) use policy_losses::{nan_counts_by_score, nan_stays_in_weights, shares_do_not_count_nan};
+
 use tokenwise_tests::generate::{Column, Flat, Number, Random, Spec, World};
 
 use crate::{
     advantage::*,
     case::{Case, Outcome},
-    divergence::*,
     loss::*,
     metric::*,
-    policy::*,
-    reward::*,
 };
 
 /// A batch of two sequences, and a kept slot of the first.
@@ -53,7 +52,8 @@ fn with_nan<C: Case, R: Number>(seed: u64, column: Column) -> (Vec<R>, Outcome<R
     (of_slot, outcome)
 }
 
-fn stays_in_its_token<C: Case>(columns: &[Column]) {
+/// NaN in a column of a kept token becomes NaN in its outputs.
+pub(crate) fn nan_stays_in_its_token<C: Case>(columns: &[Column]) {
     fn check<C: Case, R: Number>(seed: u64, column: Column) {
         let (of_slot, _) = with_nan::<C, R>(seed, column);
         let config = C::config(&mut Random::new(seed));
@@ -68,61 +68,26 @@ fn stays_in_its_token<C: Case>(columns: &[Column]) {
     }
 }
 
-/// `numbers` are the indices of the returned numbers that depend on the column.
-fn stays_in_sums<C: Case>(column: Column, numbers: &[usize]) {
+/// NaN in a column of a kept token becomes NaN in the returned numbers that depend on it, which are given by their
+/// indices.
+pub(crate) fn nan_stays_in_sums<C: Case>(columns: &[(Column, &[usize])]) {
     for seed in 0..40 {
-        let (_, outcome) = with_nan::<C, f32>(seed, column);
-        for &place in numbers {
-            let got = outcome.numbers[place];
-            assert!(got.is_nan(), "{}: NaN in {column:?} became {got} in number {place}", C::NAME);
+        for &(column, numbers) in columns {
+            let (_, outcome) = with_nan::<C, f32>(seed, column);
+            for &place in numbers {
+                let got = outcome.numbers[place];
+                assert!(got.is_nan(), "{}: NaN in {column:?} became {got} in number {place}", C::NAME);
+            }
         }
     }
 }
 
-#[test]
-fn nan_stays_in_its_token() {
-    use Column::*;
-    stays_in_its_token::<LogProbsAndEntropy>(&[Logits]);
-    stays_in_its_token::<TokenLogProbs>(&[Logits]);
-    stays_in_its_token::<Entropy>(&[Logits]);
-    stays_in_its_token::<SumSquaredProbs>(&[Logits]);
-    stays_in_its_token::<LogitsGradient>(&[Logits, Advantages, Kl]);
-    stays_in_its_token::<KlEstimate>(&[LogProbs, RefLogProbs]);
-    stays_in_its_token::<KlGradient>(&[LogProbs, RefLogProbs]);
-    stays_in_its_token::<KlExact>(&[Logits, RefLogits]);
-    stays_in_its_token::<KlExactGradient>(&[Logits, RefLogits, Advantages]);
-    stays_in_its_token::<ShapeRewards>(&[Rewards, Kl]);
-    stays_in_its_token::<KlInReward>(&[Rewards, OldLogProbs, RefLogProbs]);
-    stays_in_its_token::<DiscountedReturns>(&[Rewards]);
-    stays_in_its_token::<Gae>(&[Rewards, Values]);
-    stays_in_its_token::<AttentionCredit>(&[Weights]);
-    stays_in_its_token::<Whiten>(&[Advantages]);
-    stays_in_its_token::<Surrogate>(&[LogProbs, OldLogProbs, Advantages]);
-    stays_in_its_token::<PpoClip>(&[LogProbs, OldLogProbs, Advantages]);
-    stays_in_its_token::<ValueLoss>(&[Predictions, Returns]);
-}
-
-#[test]
-fn nan_stays_in_sums() {
-    use Column::*;
-    stays_in_sums::<KlInReward>(OldLogProbs, &[0]);
-    stays_in_sums::<AggregateLoss>(Advantages, &[0]);
-    stays_in_sums::<EntropyBonus>(Weights, &[0]);
-    for column in [LogProbs, OldLogProbs, Advantages] {
-        stays_in_sums::<Surrogate>(column, &[0]);
-        stays_in_sums::<PpoClip>(column, &[0]);
+/// Both, for the first number: the loss.
+pub(crate) fn nan_stays<C: Case>(columns: &[Column]) {
+    nan_stays_in_its_token::<C>(columns);
+    for &column in columns {
+        nan_stays_in_sums::<C>(&[(column, &[0])]);
     }
-    stays_in_sums::<PpoClip>(LogProbs, &[3]);
-    stays_in_sums::<ValueLoss>(Predictions, &[0]);
-    stays_in_sums::<ValueLoss>(Returns, &[0]);
-    stays_in_sums::<Mean>(Values, &[0]);
-    stays_in_sums::<Variance>(Values, &[0]);
-    stays_in_sums::<Correlation>(LogProbs, &[0]);
-    stays_in_sums::<ExplainedVariance>(Values, &[0]);
-    stays_in_sums::<KlMeans>(LogProbs, &[0, 1, 2, 3]);
-    stays_in_sums::<Analysis>(OldLogProbs, &[0, 1, 2, 3]);
-    stays_in_sums::<Analysis>(Advantages, &[1, 2, 3]);
-    stays_in_sums::<Analysis>(Rewards, &[4]);
 }
 
 /// The old values matter only where predictions are clipped to them.
@@ -159,7 +124,7 @@ fn nan_stays_in_its_sequence() {
 
 /// A NaN is neither inside nor outside a clip: the numerator of a share does not count it, the denominator does.
 #[test]
-fn shares_do_not_count_nan() {
+fn shares_of_a_clip_do_not_count_nan() {
     for seed in 0..40 {
         let (_, outcome) = with_nan::<ClipFractions, f32>(seed, Column::LogProbs);
         assert!(outcome.numbers.iter().all(|share| (0.0..=1.0).contains(share)), "{:?}", outcome.numbers);

@@ -3,7 +3,7 @@
 mod distill;
 mod dual_game;
 mod kl_weighted;
-mod policy_losses;
+pub(crate) mod policy_losses;
 
 use tokenwise::{
     divergence::{kl_estimate, kl_exact, kl_exact_gradient, kl_gradient, *},

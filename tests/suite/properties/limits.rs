@@ -6,7 +6,7 @@ mod dual_game;
 mod groups;
 mod loss;
 mod metric;
-mod policy_losses;
+pub(crate) mod policy_losses;
 mod returns;
 mod rollout;
 mod weights;

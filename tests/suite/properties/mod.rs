@@ -4,14 +4,18 @@
 //! `QUICKCHECK_TESTS` tries more, `TOKENWISE_SEED` others.
 
 mod estimates;
-mod gradients;
-mod limits;
+pub(crate) mod gradients;
+pub(crate) mod limits;
 mod merging;
 mod micro_batches;
 mod profiles;
 mod selection;
 
-use std::{cell::Cell, env, panic};
+use std::{
+    cell::Cell,
+    env,
+    panic::{self, RefUnwindSafe},
+};
 
 use quickcheck::{Arbitrary, Gen, QuickCheck, TestResult, Testable};
 use tokenwise::{Error, Result};
@@ -30,7 +34,7 @@ thread_local! {
 
 /// Tries a property on random specs. It must apply to at least one batch in five: many batches have no sequence or
 /// just one, so that one of their parts is empty.
-pub(crate) fn check(property: fn(Spec)) {
+pub(crate) fn check(property: impl Fn(Spec) + RefUnwindSafe + 'static) {
     TRIED.set([0; 2]);
     let seed = env::var("TOKENWISE_SEED").map_or(20_261, |seed| seed.parse().unwrap());
     QuickCheck::new().rng(Gen::from_size_and_seed(100, seed)).quickcheck(Property(property));
@@ -57,9 +61,9 @@ pub(crate) fn unless_too_small<T>(result: Result<T>) -> Option<T> {
     }
 }
 
-struct Property(fn(Spec));
+struct Property<F>(F);
 
-impl Property {
+impl<F: Fn(Spec) + RefUnwindSafe> Property<F> {
     fn fails(&self, spec: Spec) -> Option<String> {
         let panic = panic::catch_unwind(|| self.0(spec)).err()?;
         let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
@@ -68,7 +72,7 @@ impl Property {
 }
 
 /// Not a plain function: quickcheck reports a failure of those that cannot be shrunk without its arguments.
-impl Testable for Property {
+impl<F: Fn(Spec) + RefUnwindSafe + 'static> Testable for Property<F> {
     fn result(&self, g: &mut Gen) -> TestResult {
         let mut spec = Spec::arbitrary(g);
         let [tried, skipped] = TRIED.get();

@@ -26,8 +26,13 @@ export const startValues = Object.fromEntries(
   losses.flatMap(({ id, parameters }) => parameters.map(({ key, start }) => [`${id}.${key}`, start])),
 );
 
-/** @param {string[]} ids */
-const inOrder = (...ids) => lossIds.filter((id) => ids.includes(id));
+/** What an example shows, in the order of the page, and explains: the losses name their examples. @param {string} id */
+const shown = (id) => ({
+  on: losses.filter(({ examples }) => examples?.includes(id)).map((loss) => loss.id),
+  chosen: losses.find(({ explainedIn }) => explainedIn?.includes(id))?.id ?? lossIds[0],
+});
+
+const overview = shown("overview");
 
 /** @type {State} */
 const plain = {
@@ -38,44 +43,26 @@ const plain = {
   most: 4,
   tokens: 2,
   other: 0,
-  on: inOrder("surrogate", "ppo", "cispo", "sapo", "gspo"),
+  on: overview.on,
   values: startValues,
-  chosen: "ppo",
+  chosen: overview.chosen,
 };
+
+/** @type {{ id: string, of: Partial<State> }[]} */
+const examples = [
+  { id: "dual", of: { advantage: -1, ratio: 5, most: 10 } },
+  { id: "higher", of: { q: 0.02, ratio: 1.25, most: 2 } },
+  { id: "keeps", of: { ratio: 2 } },
+  { id: "soft", of: { tokens: 1, ratio: 1.8 } },
+  { id: "outlier", of: { tokens: 8, ratio: 3 } },
+  { id: "rare", of: { q: 0.01, ratio: 6, most: 10 } },
+  { id: "bad", of: { advantage: -1, ratio: 0.5, most: 4, scale: "log" } },
+];
 
 /** @type {{ id: string, state: State }[]} */
 export const presets = [
   { id: "overview", state: plain },
-  {
-    id: "dual",
-    state: { ...plain, advantage: -1, ratio: 5, most: 10, on: inOrder("surrogate", "ppo", "dual"), chosen: "dual" },
-  },
-  { id: "higher", state: { ...plain, q: 0.02, ratio: 1.25, most: 2, on: inOrder("ppo", "higher"), chosen: "higher" } },
-  { id: "keeps", state: { ...plain, ratio: 2, on: inOrder("ppo", "cispo", "cispoCap", "tis"), chosen: "cispo" } },
-  {
-    id: "soft",
-    state: { ...plain, tokens: 1, ratio: 1.8, on: inOrder("ppo", "sapo", "vespo", "dro"), chosen: "sapo" },
-  },
-  {
-    id: "outlier",
-    state: { ...plain, tokens: 8, ratio: 3, on: inOrder("ppo", "gspo", "gmpo", "luspo"), chosen: "gspo" },
-  },
-  {
-    id: "rare",
-    state: { ...plain, q: 0.01, ratio: 6, most: 10, on: inOrder("ppo", "dppoTv", "dppoKl"), chosen: "dppoTv" },
-  },
-  {
-    id: "bad",
-    state: {
-      ...plain,
-      advantage: -1,
-      ratio: 0.5,
-      most: 4,
-      scale: "log",
-      on: inOrder("ppo", "cispo", "tis", "topr", "sapo"),
-      chosen: "topr",
-    },
-  },
+  ...examples.map(({ id, of }) => ({ id, state: { ...plain, ...of, ...shown(id) } })),
   { id: "all", state: { ...plain, on: lossIds } },
 ];
 

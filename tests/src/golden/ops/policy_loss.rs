@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tokenwise::{
-    loss::{AggregateMode, BypassConfig, BypassForm, LuspoConfig, PpoConfig, ToprConfig},
+    loss::{Aggregate, AggregateMode, BypassConfig, BypassForm, LuspoConfig, PpoConfig},
     rollout::{RejectionConfig, RolloutConfig, RolloutLevel, WeightBound},
     Profile,
 };
@@ -105,11 +105,17 @@ pub(super) fn reads_scores(op: &str) -> bool {
     find(op).is_some_and(|entry| entry.stage == "loss" && reads(entry, "scores") && reads(entry, "advantages"))
 }
 
+/// The settings that every loss with an aggregation has.
+#[derive(Serialize)]
+struct Aggregated<'a> {
+    aggregate: Aggregate<'a>,
+}
+
 /// If the case has no scores, the sign of the advantage is used for that of the score.
 pub(super) fn of_scores<R: Number>(run: &mut Run<'_, R>) -> Result<(), Failure> {
     let case = run.case;
     let aggregate = case.conventions.aggregate(AggregateMode::TokenMean);
-    let step = || loss(case, case.op, ToprConfig { aggregate, ..Default::default() });
+    let step = || loss(case, case.op, Aggregated { aggregate })?.params_but(case, &FAMILY);
     if case.has_input("scores") {
         return run.step(step()?);
     }

@@ -7,11 +7,10 @@ use tokenwise_tests::generate::{Column, Flat, Random};
 use super::{super::unless_too_small, check, keep_away, setting, slopes_together};
 use crate::{
     case::{Case, Outcome},
-    loss::{PpoClip, Surrogate},
     naive::{
-        covariance_loss::{ClipCov, KlCov},
-        sequence_loss::{pairs, Gmpo, Gspo, Gvpo, Luspo, Vespo},
-        token_loss::{Cispo, DppoKl, DppoTv, Dro, PositiveNll, Reinforce, Sapo, TisLoss, Topr},
+        covariance_loss::KlCov,
+        sequence_loss::{pairs, Gspo, Gvpo},
+        token_loss::{DppoKl, DppoTv},
     },
 };
 
@@ -35,41 +34,23 @@ fn away_from(flat: &mut Flat<f64>, places: &[f64]) {
     keep_away(&mut flat.columns[Column::LogProbs as usize], places, |i| old[i]);
 }
 
-/// Random batches with log-ratios away from some points.
-macro_rules! slopes_of {
-    ($($name:ident: $case:ty, $moves:expr, $places:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            check(|spec| {
-                let (mut flat, mut random) = setting(spec);
-                let config = <$case>::config(&mut random);
-                let places: fn(&<$case as Case>::Config) -> Vec<f64> = $places;
-                away_from(&mut flat, &places(&config));
-                follow::<$case>(&flat, config, $moves);
-            });
-        }
-    )*};
+/// The gradient of a loss is its slope in random batches; `places` are the log-ratios where it has none.
+pub(crate) fn slope<C: Case>(places: fn(&C::Config) -> Vec<f64>) {
+    slope_of::<C>(Moves::Alone, places);
 }
 
-slopes_of! {
-    of_surrogate: Surrogate, Moves::Alone, |_| vec![0.5, -0.5];
-    of_ppo_clip: PpoClip, Moves::Alone, |choice| {
-        let bounds = [1.0 - choice.config.clip_low, 1.0 + choice.config.clip_high, 1.125, 1.5, 3.0].map(f64::ln);
-        [bounds.as_slice(), &[1.0, -1.0]].concat()
-    };
-    of_reinforce: Reinforce, Moves::Alone, |_| vec![];
-    of_cispo: Cispo, Moves::WithTheOld, |_| vec![];
-    of_tis_loss: TisLoss, Moves::WithTheOld, |_| vec![];
-    of_topr: Topr, Moves::WithTheOld, |_| vec![];
-    of_vespo: Vespo, Moves::WithTheOld, |_| vec![];
-    of_sapo: Sapo, Moves::Alone, |choice| choice.config.log_ratio_bound.map_or(vec![], |bound| vec![bound, -bound]);
-    of_dro: Dro, Moves::Alone, |_| vec![];
-    of_luspo: Luspo, Moves::Alone, |_| vec![];
-    of_gmpo: Gmpo, Moves::Alone, |(config, _)| vec![-config.clip_low, config.clip_high];
-    of_clip_cov: ClipCov, Moves::Alone, |choice| {
-        vec![(1.0 - choice.config.clip_low).ln(), (1.0 + choice.config.clip_high).ln()]
-    };
-    of_positive_nll: PositiveNll, Moves::Alone, |_| vec![];
+/// The same for a loss with factors that are held constant: the policy that sampled moves along.
+pub(crate) fn slope_with_the_old<C: Case>() {
+    slope_of::<C>(Moves::WithTheOld, |_| vec![]);
+}
+
+fn slope_of<C: Case>(moves: Moves, places: fn(&C::Config) -> Vec<f64>) {
+    check(move |spec| {
+        let (mut flat, mut random) = setting(spec);
+        let config = C::config(&mut random);
+        away_from(&mut flat, &places(&config));
+        follow::<C>(&flat, config, moves);
+    });
 }
 
 /// At the threshold of being kept the slope is undefined: no token may cross it while all of them move.

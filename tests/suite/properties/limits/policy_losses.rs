@@ -1,9 +1,9 @@
 //! Where the policy losses coincide.
 
-use serde_json::{json, Value};
+use serde_json::json;
 use tokenwise::{loss::*, Divisor};
 use tokenwise_tests::{
-    generate::{Column, Random, Spec},
+    generate::{Column, Random},
     tolerance::{assert_bits, Basis},
 };
 
@@ -11,11 +11,7 @@ use super::weights::{run, setting, Loss};
 use crate::{
     case::{assert_close, Case},
     loss::{weighed_input, Weighing},
-    naive::{
-        covariance_loss::{ClipCov, KlCov},
-        sequence_loss::Gspo,
-        token_loss::{DppoTv, Dro, PositiveNll, TisLoss, Topr},
-    },
+    naive::{covariance_loss::ClipCov, sequence_loss::Gspo, token_loss::PositiveNll},
     properties::check,
 };
 
@@ -84,53 +80,31 @@ fn clip_cov_without_a_choice_is_ppo_clip() {
     });
 }
 
-/// Two losses with the same gradient to the bit, and the same loss but for the order of its sum.
-fn same<C: Case>(spec: Spec, settings: Value, want: &Loss) {
-    same_loss::<C>(spec, &Loss::new(C::NAME, settings), want);
-}
+/// Where a loss is another one: its settings, the score of every sequence if it reads scores, and the other with its
+/// settings.
+pub(crate) type Same = (&'static str, Option<f64>, &'static str, &'static str);
 
-fn same_loss<C: Case>(spec: Spec, got: &Loss, want: &Loss) {
-    let Some((flat, weighing)) = setting::<f64>(spec) else { return };
-    let input = weighed_input(&flat, spec.seed % 2 == 0);
-    let (got, want) = (run(&flat, got, input, weighing), run(&flat, want, input, weighing));
-    assert_bits("gradient", &got.1, &want.1);
-    assert_close::<C>(Basis::F64, &[got.0], &[want.0]);
-}
-
-#[test]
-fn kl_cov_without_a_price_is_the_surrogate() {
-    check(|spec| same::<KlCov>(spec, json!({ "kl_coef": 0.0 }), &Loss::new("surrogate", json!({}))));
-}
-
-#[test]
-fn dro_without_a_price_is_reinforce() {
-    check(|spec| same::<Dro>(spec, json!({ "beta": 1e-300 }), &Loss::new("reinforce", json!({}))));
-}
-
-#[test]
-fn tis_loss_is_cispo_bounded_by_one() {
-    check(|spec| {
-        let bounds = json!({ "bounds": { "kind": "absolute", "high": 1.0 }, "log_ratio_bound": null });
-        same::<TisLoss>(spec, json!({}), &Loss::new("cispo", bounds));
-        // and that of bad responses only
-        same_loss::<Topr>(spec, &Loss::new(Topr::NAME, json!({})).scored(-1.0), &Loss::new("tis_loss", json!({})));
-    });
-}
-
-#[test]
-fn dppo_that_drops_nothing_is_cispo() {
-    check(|spec| {
-        let bounds = json!({ "bounds": { "kind": "absolute", "high": 1.5 } });
-        let wide = json!({ "clip_low": 1e9, "clip_high": 1e9, "ratio_cap": 1.5 });
-        same::<DppoTv>(spec, wide, &Loss::new("cispo", bounds));
+/// The same gradient as another loss to the bit, and the same loss but for the order of its sum.
+pub(crate) fn is_another_loss<C: Case>(limits: &'static [Same]) {
+    check(move |spec| {
+        let Some((flat, weighing)) = setting::<f64>(spec) else { return };
+        let input = weighed_input(&flat, spec.seed % 2 == 0);
+        for &(settings, score, other, others) in limits {
+            let [mut got, want] = [(C::NAME, settings), (other, others)]
+                .map(|(name, settings)| Loss::new(name, serde_json::from_str(settings).unwrap()));
+            if let Some(score) = score {
+                got = got.scored(score);
+            }
+            let (got, want) = (run(&flat, &got, input, weighing), run(&flat, &want, input, weighing));
+            assert_bits("gradient", &got.1, &want.1);
+            assert_close::<C>(Basis::F64, &[got.0], &[want.0]);
+        }
     });
 }
 
 #[test]
 fn good_responses_are_imitated() {
     check(|spec| {
-        same_loss::<Topr>(spec, &Loss::new(Topr::NAME, json!({})).scored(1.0), &Loss::new("reinforce", json!({})));
-
         let Some((flat, _)) = setting::<f64>(spec) else { return };
         let (ones, input) = (vec![1.0; flat.tokens()], weighed_input(&flat, false));
         let mean = Weighing { mode: 0, global: false, empty_rows: EmptyRows::Excluded, divisor: Divisor::Count };

@@ -26,6 +26,7 @@ const ppo = (w, bad) => ({
 export const clipLosses = [
   {
     id: "surrogate",
+    examples: ["overview", "dual"],
     look: [7, 2],
     parameters: [],
     run: ({ library, batch, input }) => library.surrogateF64(batch, input, { aggregate: SUM }),
@@ -33,6 +34,8 @@ export const clipLosses = [
   },
   {
     id: "ppo",
+    examples: ["overview", "dual", "higher", "keeps", "soft", "outlier", "rare", "bad"],
+    explainedIn: ["overview"],
     look: [0, 0],
     parameters: [EPS],
     run: ({ library, batch, input }, v) =>
@@ -42,6 +45,8 @@ export const clipLosses = [
   },
   {
     id: "higher",
+    examples: ["higher"],
+    explainedIn: ["higher"],
     look: [1, 1],
     parameters: [low(0.2), high(0.28)],
     run: ({ library, batch, input }, v) =>
@@ -54,6 +59,8 @@ export const clipLosses = [
   },
   {
     id: "dual",
+    examples: ["dual"],
+    explainedIn: ["dual"],
     look: [6, 3],
     parameters: [EPS, parameter("c", "c", 3, bound)],
     run: ({ library, batch, input }, v) =>

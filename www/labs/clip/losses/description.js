@@ -30,6 +30,8 @@
  * @property {string} id part of shared links: never renamed
  * @property {[number, number]} look colour and dash of its curve: no two losses share both, those often shown together
  *   share neither
+ * @property {string[]} [examples] the examples of state.js that show it
+ * @property {string[]} [explainedIn] those of them that explain it
  * @property {Parameter[]} parameters
  * @property {boolean} [sequence] reads the other tokens of the sequence too
  * @property {boolean} [shared] its term cannot be told apart from that of the whole sequence

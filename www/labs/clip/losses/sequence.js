@@ -29,6 +29,8 @@ const scaled = ({ loss, grad }, factor) => ({ loss: loss * factor, grad: grad.ma
 export const sequenceLosses = [
   {
     id: "gspo",
+    examples: ["overview", "outlier"],
+    explainedIn: ["outlier"],
     look: [2, 5],
     sequence: true,
     parameters: [low(0.2), high(0.2)],
@@ -43,6 +45,7 @@ export const sequenceLosses = [
   },
   {
     id: "luspo",
+    examples: ["outlier"],
     look: [1, 6],
     sequence: true,
     parameters: [low(0.2), high(0.2)],
@@ -54,6 +57,7 @@ export const sequenceLosses = [
   },
   {
     id: "gmpo",
+    examples: ["outlier"],
     look: [4, 3],
     sequence: true,
     shared: true,
@@ -84,6 +88,7 @@ export const sequenceLosses = [
   },
   {
     id: "vespo",
+    examples: ["soft"],
     look: [5, 1],
     sequence: true,
     parameters: [

@@ -8,6 +8,8 @@ import { minus, one, plain, times } from "./notation.js";
 export const softLosses = [
   {
     id: "sapo",
+    examples: ["overview", "soft", "bad"],
+    explainedIn: ["soft"],
     look: [3, 1],
     parameters: [
       parameter("tauPositive", "τ", 1, { ...positive, step: 0.05, when: 1 }),
@@ -26,6 +28,7 @@ export const softLosses = [
   },
   {
     id: "dro",
+    examples: ["soft"],
     look: [6, 2],
     parameters: [parameter("beta", "β", 1, positive)],
     run: ({ library, batch, input }, v) => library.droF64(batch, input, { beta: v("beta"), aggregate: SUM }),

@@ -32,6 +32,8 @@ const gated = (w, kept) => {
 export const weightLosses = [
   {
     id: "cispo",
+    examples: ["overview", "keeps", "bad"],
+    explainedIn: ["keeps"],
     look: [1, 3],
     parameters: [low(0.2), high(0.2)],
     run: ({ library, batch, input }, v) =>
@@ -45,6 +47,7 @@ export const weightLosses = [
   },
   {
     id: "cispoCap",
+    examples: ["keeps"],
     look: [6, 1],
     parameters: [parameter("cap", "ε_max", 5, positive)],
     run: ({ library, batch, input }, v) =>
@@ -58,6 +61,7 @@ export const weightLosses = [
   },
   {
     id: "tis",
+    examples: ["keeps", "bad"],
     look: [4, 2],
     parameters: [],
     run: ({ library, batch, input }) => library.tisLossF64(batch, input, { aggregate: SUM }),
@@ -66,6 +70,8 @@ export const weightLosses = [
   },
   {
     id: "topr",
+    examples: ["bad"],
+    explainedIn: ["bad"],
     look: [5, 5],
     parameters: [
       parameter("positive", "w_+", 1, { step: 0.1, when: 1 }),
@@ -91,6 +97,8 @@ export const weightLosses = [
   },
   {
     id: "dppoTv",
+    examples: ["rare"],
+    explainedIn: ["rare"],
     look: [2, 1],
     ...dppo,
     run: ({ library, batch, input }, v) =>
@@ -104,6 +112,7 @@ export const weightLosses = [
   },
   {
     id: "dppoKl",
+    examples: ["rare"],
     look: [3, 3],
     ...dppo,
     run: ({ library, batch, input }, v) =>
