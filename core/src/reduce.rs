@@ -159,23 +159,23 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 ) -> [f64; SUMS] {
     let inputs = inputs.map(|input| row.of(input));
     let mut outputs = outputs.each_mut().map(|output| row.of_mut(output));
+    let (mut flags, mut padded) = ([false; CHUNK], Aligned([R::zero(); CHUNK]));
     let mut selected = Aligned([[R::zero(); CHUNK]; INS]);
     let (mut results, mut terms) = (Aligned([[R::zero(); CHUNK]; OUTS]), Aligned([[T::zero(); CHUNK]; SUMS]));
     let (mut sums, mut lanes) = ([Sum::default(); SUMS], Aligned([[0.0; LANES]; SUMS]));
     let (selected, results, terms, lanes) = (&mut selected.0, &mut results.0, &mut terms.0, &mut lanes.0);
     let mut start = 0;
     while start < row.keep.len() {
-        let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
-        let slots = start..start + keep.len();
-        let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
+        let keep = chunk(&row.keep[start..], &mut flags);
+        let kept = count_kept(keep);
         let whole = kept == CHUNK;
         if kept > 0 {
             for (input, selected) in inputs.iter().zip(&mut *selected).filter(|_| !whole) {
                 // select on the way in, so that nothing of a dropped slot enters any arithmetic
-                select(keep, &input[slots.clone()], selected);
+                select(keep, chunk(&input[start..], &mut padded.0), selected);
             }
-            let views: [&[R; CHUNK]; INS] = array::from_fn(|i| match inputs[i][slots.clone()].try_into() {
-                Ok(input) if whole => input,
+            let views: [&[R; CHUNK]; INS] = array::from_fn(|i| match inputs[i][start..].first_chunk() {
+                Some(input) if whole => input,
                 _ => &selected[i],
             });
             for slot in 0..CHUNK {
@@ -185,20 +185,24 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
             }
             for (terms, lanes) in terms.iter_mut().zip(&mut *lanes) {
                 if !whole {
-                    drop_terms(keep, terms);
+                    // +0 changes no lane: none is ever −0
+                    clear_dropped(keep, terms);
                 }
                 add_lanes(terms, lanes);
             }
         }
-        for (output, result) in outputs.iter_mut().zip(&*results) {
-            let output = &mut output[slots.clone()];
-            match <&mut [R; CHUNK]>::try_from(&mut *output) {
-                Ok(output) if whole => *output = *result,
-                _ if kept > 0 => select(keep, result, output),
-                _ => output.fill(R::zero()),
+        for (output, result) in outputs.iter_mut().zip(&mut *results) {
+            let output = &mut output[start..];
+            match output.first_chunk_mut() {
+                Some(output) if whole => *output = *result,
+                Some(output) => select(keep, result, output),
+                None => {
+                    clear_dropped(keep, result);
+                    output.copy_from_slice(&result[..output.len()]);
+                }
             }
         }
-        start += keep.len();
+        start = row.keep.len().min(start + CHUNK);
         if start % BLOCK == 0 || start == row.keep.len() {
             for (sum, lanes) in sums.iter_mut().zip(&mut *lanes) {
                 sum.add(tree(*lanes));
@@ -214,23 +218,22 @@ pub(crate) fn fold_row<R: Real, T: Real, const INS: usize, const OUTS: usize, co
 #[inline(always)]
 pub(crate) fn sum_row<R: Real>(row: &Row<'_>, input: &[R], term: impl Fn(R) -> f64) -> f64 {
     let input = row.of(input);
+    let (mut flags, mut padded) = ([false; CHUNK], [R::zero(); CHUNK]);
     let (mut sum, mut lanes) = (Sum::default(), [0.0; LANES]);
     let mut start = 0;
     while start < row.keep.len() {
-        let keep = &row.keep[start..row.keep.len().min(start + CHUNK)];
-        let slots = start..start + keep.len();
-        let kept = usize::from(keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)));
-        match <&[R; CHUNK]>::try_from(&input[slots.clone()]) {
-            Ok(input) if kept == CHUNK => add_terms(input, |_| true, &term, &mut lanes),
+        let keep = chunk(&row.keep[start..], &mut flags);
+        let kept = count_kept(keep);
+        match input[start..].first_chunk() {
+            Some(input) if kept == CHUNK => add_terms(input, |_| true, &term, &mut lanes),
             _ if kept > 0 => {
-                let (mut selected, mut flags) = ([R::zero(); CHUNK], [false; CHUNK]);
-                select(keep, &input[slots], &mut selected);
-                flags[..keep.len()].copy_from_slice(keep);
-                add_terms(&selected, |slot| flags[slot], &term, &mut lanes);
+                let mut selected = [R::zero(); CHUNK];
+                select(keep, chunk(&input[start..], &mut padded), &mut selected);
+                add_terms(&selected, |slot| keep[slot], &term, &mut lanes);
             }
             _ => (),
         }
-        start += keep.len();
+        start = row.keep.len().min(start + CHUNK);
         if start % BLOCK == 0 || start == row.keep.len() {
             sum.add(tree(lanes));
             lanes = [0.0; LANES];
@@ -249,28 +252,46 @@ fn add_terms<R: Real>(
     let mut sums = *lanes;
     for group in (0..CHUNK).step_by(LANES) {
         for lane in 0..LANES {
-            // dropped and missing slots add +0, as in `drop_terms`
+            // dropped and missing slots add +0, which changes no lane
             sums[lane] += if keep(group + lane) { term(inputs[group + lane]) } else { 0.0 };
         }
     }
     *lanes = sums;
 }
 
+/// The next slots of a sequence; at its end a copy in `room`, which keeps its zeros where slots are missing.
+///
+/// Whatever follows has a fixed number of slots: no loop for what is left over.
+#[inline(always)]
+fn chunk<'a, T: Copy>(rest: &'a [T], room: &'a mut [T; CHUNK]) -> &'a [T; CHUNK] {
+    match rest.first_chunk() {
+        Some(chunk) => chunk,
+        None => {
+            room[..rest.len()].copy_from_slice(rest);
+            room
+        }
+    }
+}
+
+#[inline(always)]
+fn count_kept(keep: &[bool; CHUNK]) -> usize {
+    keep.iter().fold(0, |kept, &keep| kept + u8::from(keep)).into()
+}
+
 /// Copies kept slots and writes 0 to dropped ones.
 #[inline(always)]
-fn select<R: Real>(keep: &[bool], from: &[R], to: &mut [R]) {
+fn select<R: Real>(keep: &[bool; CHUNK], from: &[R; CHUNK], to: &mut [R; CHUNK]) {
     for ((to, &from), &keep) in to.iter_mut().zip(from).zip(keep) {
         *to = if keep { from } else { R::zero() };
     }
 }
 
-/// Dropped and missing slots add +0, which changes no lane: none is ever −0.
+/// Writes 0 to dropped slots.
 #[inline(always)]
-fn drop_terms<R: Real>(keep: &[bool], terms: &mut [R; CHUNK]) {
-    for (term, &keep) in terms.iter_mut().zip(keep) {
-        *term = if keep { *term } else { R::zero() };
+fn clear_dropped<R: Real>(keep: &[bool; CHUNK], slots: &mut [R; CHUNK]) {
+    for (slot, &keep) in slots.iter_mut().zip(keep) {
+        *slot = if keep { *slot } else { R::zero() };
     }
-    terms[keep.len()..].fill(R::zero());
 }
 
 #[inline(always)]
