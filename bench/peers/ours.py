@@ -40,6 +40,7 @@ class Library:
             ("tokens_buffer", pointer, [pointer, size]),
             ("tokens_check", flag, [pointer]),
             ("tokens_run", flag, [pointer, size]),
+            ("tokens_gae_apart", flag, [pointer]),
             ("tokens_free", None, [pointer]),
             ("logits_new", pointer, [size, size, flag]),
             ("logits_buffer", pointer, [pointer, size]),
@@ -74,6 +75,10 @@ class Tokens:
 
     def run(self, item):
         assert self.c.tokens_run(self.handle, TOKEN_ITEMS.index(item))
+
+    def gae_apart(self):
+        """Like `run("gae")`, with another buffer for the whitened advantages."""
+        assert self.c.tokens_gae_apart(self.handle)
 
     def check(self):
         """Builds the batch again, which `run` leaves out."""

@@ -81,6 +81,17 @@ pub unsafe extern "C" fn tokens_run(tokens: *mut Tokens, item: usize) -> bool {
     TokenItem::ALL.get(item).is_some_and(|&item| tokens.run(item).is_ok())
 }
 
+/// Advantages, and whitened ones in another buffer; false if the call fails.
+///
+/// # Safety
+///
+/// As for [`tokens_run`].
+#[no_mangle]
+pub unsafe extern "C" fn tokens_gae_apart(tokens: *mut Tokens) -> bool {
+    // SAFETY: a live handle without other users, by the contract above.
+    unsafe { &mut *tokens }.gae_apart().is_ok()
+}
+
 /// # Safety
 ///
 /// `tokens` comes from [`tokens_new`] and is not used again.

@@ -202,6 +202,20 @@ impl Tokens {
         }
     }
 
+    /// Like [`TokenItem::Gae`], but the whitened advantages have a buffer of their own (the third output), as they have
+    /// in Python.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`].
+    pub fn gae_apart(&mut self) -> Result<()> {
+        let batch = self.batch;
+        let [first, second, third] = &mut self.out;
+        let input = GaeInput { rewards: &self.rewards, values: &self.values, bootstrap: &self.bootstrap };
+        gae(&batch, input, &gae_config(), GaeOutput { advantages: first, returns: second })?;
+        whiten(&batch, first, &WhitenConfig::default(), third)
+    }
+
     /// KL penalty, rewards, advantages, returns, whitening, loss and gradient; builds the batch as well, as a trainer
     /// would.
     fn step(&mut self) -> Result<()> {

@@ -19,8 +19,16 @@ class Times(NamedTuple):
     cpu: list[float]
 
 
-def alternate(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Times]:
-    """Calls the functions in turns; short ones are repeated within a sample."""
+def alternate(
+    functions: dict[str, Callable[[], Any]],
+    rounds: int,
+    before: Callable[[Callable[[], Any]], Any] = lambda function: None,
+) -> dict[str, Times]:
+    """Calls the functions in turns; short ones are repeated within a sample.
+
+    ``before`` gets the function ahead of each sample, and is not timed. Without it a function finds in the caches what
+    the one before it has left there, which favours those that come after a short one.
+    """
     repeats = {}
     for name, function in functions.items():
         function()
@@ -31,6 +39,7 @@ def alternate(functions: dict[str, Callable[[], Any]], rounds: int) -> dict[str,
     gc.disable()
     for _ in range(rounds):
         for name, function in functions.items():
+            before(function)
             cpu, wall = time.process_time(), time.perf_counter()
             for _ in range(repeats[name]):
                 function()

@@ -13,7 +13,6 @@ mod inputs;
 mod profile;
 mod read;
 mod recorder;
-mod selection;
 mod spare;
 mod threads;
 mod value;
@@ -30,15 +29,16 @@ mod _native {
     #[pymodule_export]
     use super::dlpack::half_bits_of_dlpack;
     #[pymodule_export]
-    use super::exact::{ExactAnalysis, ExactClip, ExactCoMoments, ExactKl, ExactMoments, ExactVerl};
+    use super::exact::{
+        ClipCov, ExactAnalysis, ExactClip, ExactCoMoments, ExactKl, ExactMoments, ExactOpenRlhf, ExactTrl, ExactVerl,
+        M2po, Selection,
+    };
     #[pymodule_export]
     use super::profile::{conventions, profiles, settings};
     #[pymodule_export]
     use super::read::flags;
     #[pymodule_export]
     use super::recorder::{read_history, Recorder};
-    #[pymodule_export]
-    use super::selection::Selection;
     #[pymodule_export]
     use super::threads::{get_num_threads, set_num_threads};
 

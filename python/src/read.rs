@@ -10,6 +10,7 @@ use numpy::{
 use pyo3::{intern, prelude::*, sync::PyOnceLock, types::PyModule};
 
 use crate::{
+    dlpack::array_of_tensor,
     error::{described, wrong},
     spare::Float,
 };
@@ -72,9 +73,10 @@ impl<'py> Reader<'py> {
         if given.is_instance_of::<PyUntypedArray>() {
             return Ok(given.clone());
         }
-        let helpers = helpers(self.py)?;
-        let (array, tensor): (Bound<'py, PyAny>, bool) =
-            helpers.getattr(intern!(self.py, "plain"))?.call1((name, given, logits))?.extract()?;
+        let (array, tensor): (Bound<'py, PyAny>, bool) = match array_of_tensor(given)? {
+            Some(array) => (array, true),
+            None => helpers(self.py)?.getattr(intern!(self.py, "plain"))?.call1((name, given, logits))?.extract()?,
+        };
         if tensor && self.like.is_none() {
             self.like = Some(given.clone());
         }

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,6 +53,36 @@ def prepared(world: int) -> dict[str, np.ndarray]:
     return columns
 
 
+#: Covariances between two bounds, of which a few are chosen.
+CLIP_COV = {"clip": {"lower": 0.01, "upper": 1e9, "ratio": 0.05}, "seed": 3}
+
+
+def trl_inputs(part: dict[str, Any], rows: slice) -> dict[str, Any]:
+    """One prompt per sequence, two reward functions."""
+    columns = {name: part[name] for name in ("log_probs", "old_log_probs", "ref_log_probs", "advantages")}
+    scores = np.random.default_rng(5).normal(size=(2, SHAPE[0])).astype(np.float32)
+    scores[1, 3] = np.nan
+    lengths = np.arange(SHAPE[0])[rows]
+    rewards = {"sources": scores[:, rows], "source_weights": [1.0, 0.5], "names": ["first", "second"]}
+    return {
+        **columns,
+        "rollout_log_probs": part["ref_log_probs"],
+        "entropies": part["values"],
+        "rewards": rewards,
+        "groups": lengths,
+        "completion_lengths": lengths,
+        "truncated": lengths % 3 == 0,
+    }
+
+
+def openrlhf_inputs(part: dict[str, Any], rows: slice) -> dict[str, Any]:
+    columns = {name: part[name] for name in ("log_probs", "ref_log_probs", "rewards")}
+    lengths = np.arange(SHAPE[0])[rows]
+    scores = (lengths / 7).astype(np.float32)
+    # pairs of sequences would be cut by the ranks: a prompt each, whose deviation is NaN
+    return {**columns, "scores": scores, "groups": lengths, "total_lengths": {"tokens": lengths, "limit": 9}}
+
+
 def rank_main() -> None:
     """What each process runs."""
     import torch
@@ -67,6 +98,7 @@ def rank_main() -> None:
     mask = part["mask"]
     verl = {name: part[name] for name in ("advantages", "returns", "values", "log_probs", "ref_log_probs")}
     lengths = {"tokens": np.full(rows.stop - rows.start, SHAPE[1], dtype=np.uint32), "limit": SHAPE[1]}
+    policy = {name: part[name] for name in ("log_probs", "old_log_probs", "advantages")}
     found = {
         "whitened": twd.whiten(part["advantages"], mask=mask).numpy(),
         "moments": twd.moments(part["advantages"], mask=mask).to_bytes(),
@@ -83,6 +115,12 @@ def rank_main() -> None:
         "quantiles": [twd.quantile(part["advantages"], level, mask=mask) for level in (0.0, 0.31, 0.5, 0.9, 1.0)],
         "smallest": twd.smallest(part["values"].double(), 7, mask=mask),
         "high": twd.high_entropy_mask(part["values"], share=0.3, mask=mask).numpy(),
+        "m2po": twd.m2po_mask(
+            old_log_probs=part["old_log_probs"], rollout_log_probs=part["log_probs"], tau=0.2, mask=mask
+        ).numpy(),
+        "clip_cov": twd.clip_cov_selection(**policy, **CLIP_COV, mask=mask).numpy(),
+        "trl": twd.trl_metrics(**trl_inputs(part, rows), mask=mask),
+        "openrlhf": twd.openrlhf_metrics(**openrlhf_inputs(part, rows), mask=mask),
     }
     Path(os.environ["FOUND"], f"{rank}.pickle").write_bytes(pickle.dumps(found))
     dist.destroy_process_group()
@@ -122,7 +160,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 def test_ranks_give_the_bytes_of_one_process(world: int, alone: dict[str, object], tmp_path: Path) -> None:
     ranks = run(world, tmp_path)
     for name, expected in alone.items():
-        if name in ("whitened", "high"):
+        if name in ("whitened", "high", "m2po", "clip_cov"):
             joined = np.concatenate([found[name] for found in ranks])
             assert joined.tobytes() == expected.tobytes(), name
         else:
@@ -138,5 +176,20 @@ def test_one_process_agrees_with_the_functions(alone: dict[str, object]) -> None
     assert alone["smallest"] == float(np.sort(columns["values"][mask])[7])
     high = tw.high_entropy_mask(entropies=columns["values"], mask=mask, share=0.3)
     np.testing.assert_array_equal(alone["high"], high)
+    m2po = tw.m2po_mask(
+        old_log_probs=columns["old_log_probs"], rollout_log_probs=columns["log_probs"], tau=0.2, mask=mask
+    )
+    np.testing.assert_array_equal(alone["m2po"], m2po)
+    assert 0 < m2po.sum() < mask.sum()
+    policy = {name: columns[name] for name in ("log_probs", "old_log_probs", "advantages")}
+    chosen = tw.clip_cov_selection(**policy, **CLIP_COV, mask=mask)
+    np.testing.assert_array_equal(alone["clip_cov"], chosen)
+    assert chosen.sum() > 3
+    whole = slice(0, SHAPE[0])
+    for name, plain, inputs in [
+        ("trl", tw.trl_metrics, trl_inputs(columns, whole)),
+        ("openrlhf", tw.openrlhf_metrics, openrlhf_inputs(columns, whole)),
+    ]:
+        assert alone[name] == pytest.approx(plain(**inputs, mask=mask), rel=1e-9, nan_ok=True), name
     assert alone["counts"] == {"tokens": int(mask.sum()), "sequences": 16, "prompts": 16}
     np.testing.assert_allclose(alone["whitened"], tw.whiten(values=columns["advantages"], mask=mask), rtol=1e-5)

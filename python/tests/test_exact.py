@@ -80,14 +80,60 @@ def verl(rows: slice) -> tw.ExactVerl:
     return state
 
 
-STATES = [moments, co_moments, analysis, kl, clip, verl]
+GROUPS = np.arange(SHAPE[0]) // 3
+SCORES = RANDOM.normal(size=(2, SHAPE[0])).astype(np.float32)
+SCORES[0, :3] = 1.0
+SCORES[1, 4] = np.nan
+TRL = {**LOG_PROBS, "advantages": COLUMNS["advantages"], "entropies": VERL["entropies"], "weights": VERL["entropies"]}
+OPENRLHF = {
+    "log_probs": LOG_PROBS["log_probs"],
+    "ref_log_probs": LOG_PROBS["ref_log_probs"],
+    "entropies": VERL["entropies"],
+    "rewards": COLUMNS["rewards"],
+    "predictions": COLUMNS["values"],
+}
+ROWS = {
+    "completion_lengths": RANDOM.integers(1, 90, SHAPE[0]),
+    "prompt_lengths": RANDOM.integers(1, 90, SHAPE[0]),
+    "truncated": RANDOM.random(SHAPE[0]) < 0.3,
+}
+
+
+def trl_inputs(rows: slice) -> dict[str, object]:
+    inputs = {name: column[rows] for name, column in {**TRL, **ROWS}.items()}
+    rewards = {"sources": SCORES[:, rows], "source_weights": [1.0, 0.5]}
+    return {**inputs, "rewards": rewards, "groups": GROUPS[rows], "mask": MASK[rows]}
+
+
+def openrlhf_inputs(rows: slice) -> dict[str, object]:
+    inputs = {name: column[rows] for name, column in {**OPENRLHF, "truncated": ROWS["truncated"]}.items()}
+    return {**inputs, "scores": SCORES[0, rows], "groups": GROUPS[rows], "total_lengths": lengths(rows), "mask": MASK[rows]}
+
+
+def trl(rows: slice) -> tw.ExactTrl:
+    state = tw.ExactTrl()
+    state.update(**trl_inputs(rows))
+    return state
+
+
+def openrlhf(rows: slice) -> tw.ExactOpenRlhf:
+    state = tw.ExactOpenRlhf()
+    state.update(**openrlhf_inputs(rows))
+    return state
+
+
+STATES = [moments, co_moments, analysis, kl, clip, verl, trl, openrlhf]
 ALL = slice(0, SHAPE[0])
 
 
 @pytest.mark.parametrize("make", STATES, ids=lambda make: make.__name__)
 def test_any_split_has_the_same_bytes(make) -> None:
     whole = make(ALL).to_bytes()
-    for cuts in ([0, 12], [0, 0, 12], [0, 1, 12], [0, 3, 4, 9, 12], list(range(13))):
+    # the sequences of a prompt stay together where groups are read
+    splits = [[0, 12], [0, 0, 12], [0, 3, 12], [0, 3, 6, 9, 12]]
+    if make not in (trl, openrlhf):
+        splits += [[0, 1, 12], [0, 3, 4, 9, 12], list(range(13))]
+    for cuts in splits:
         parts = [make(slice(a, b)) for a, b in zip(cuts, cuts[1:])]
         for order in (parts, parts[::-1]):
             merged = type(parts[0])()
@@ -189,6 +235,20 @@ def test_results_are_those_of_the_functions() -> None:
         **arguments,
     )
     assert clip(ALL).fractions(clip_low=0.1) == pytest.approx(fractions._asdict())
+
+
+def test_metrics_of_trl_and_openrlhf_are_those_of_the_functions() -> None:
+    expected = tw.trl_metrics(**trl_inputs(ALL), tokens_seen=7)
+    expected = {name: number for name, number in expected.items() if not name.startswith("rewards/")}
+    assert trl(ALL).metrics(tokens_seen=7) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    assert len(expected) > 20
+    for use in ("reward", "loss"):
+        expected = tw.openrlhf_metrics(**openrlhf_inputs(ALL), kl_use=use)
+        assert openrlhf(ALL).metrics(kl_use=use) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+    with pytest.raises(tw.TokenwiseError, match="groups"):
+        tw.ExactTrl().update(rewards={"sources": SCORES, "source_weights": [1.0, 0.5]}, mask=MASK)
+    with pytest.raises(tw.TokenwiseError, match="float32"):
+        tw.ExactOpenRlhf().update(scores=SCORES[0].astype(np.float64), entropies=VERL["entropies"], mask=MASK)
 
 
 def test_selection_finds_the_number_that_sorting_finds() -> None:

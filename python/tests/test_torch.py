@@ -135,6 +135,45 @@ def test_tensors_share_memory() -> None:
     assert isinstance(out, torch.Tensor) and out.dtype == torch.float32
 
 
+def test_any_view_of_a_tensor_is_read_as_torch_reads_it() -> None:
+    numbers = torch.randn(6, 8)
+    mask = torch.rand(6, 8) < 0.7
+    negated = torch.complex(numbers, numbers).conj().imag  # its memory holds the numbers with the other sign
+    assert negated.is_neg()
+    views = {
+        "whole": (numbers, mask),
+        "transposed": (numbers.T, mask.T),
+        "rows": (numbers[2:5], mask[2:5]),
+        "columns": (numbers[:, 2:5], mask[:, 2:5]),
+        "steps": (numbers[::2, ::3], mask[::2, ::3]),
+        "expanded": (numbers[:1].expand(6, 8), mask),
+        "double": (numbers.double(), mask.long()),
+        "negated": (negated.resolve_neg(), mask),
+        "leaf": (numbers.clone().requires_grad_(), mask.int()),
+        "parameter": (torch.nn.Parameter(numbers), mask.float()),
+        "empty": (numbers[:0], mask[:0]),
+    }
+    for name, (values, keep) in views.items():
+        if not keep.any():
+            assert tw.kl_estimate(log_probs=values, ref_log_probs=values, mask=keep).shape == values.shape
+            continue
+        found = tw.whiten(values=values, mask=keep)
+        expected = tw.whiten(values=values.detach().numpy().copy(), mask=keep.numpy().copy())
+        assert isinstance(found, torch.Tensor) and not found.requires_grad, name
+        torch.testing.assert_close(found, torch.from_numpy(expected), rtol=0, atol=0, msg=name)
+    with pytest.raises(RuntimeError, match="negative bit"):
+        tw.whiten(values=negated, mask=mask)
+
+
+def test_a_second_derivative_is_refused() -> None:
+    given = arguments("ppo_clip")
+    leaf = given["log_probs"].requires_grad_()
+    (grad,) = torch.autograd.grad(twt.ppo_clip(**given).loss, leaf, create_graph=True)
+    torch.testing.assert_close(grad.detach(), tw.ppo_clip(**given).grad)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        grad.sum().backward()
+
+
 def test_logits_on_another_device_are_refused() -> None:
     logits = torch.empty(1, 2, 4, device="meta")
     with pytest.raises(tw.TokenwiseError, match="logits on the CPU"):

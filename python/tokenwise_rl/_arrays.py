@@ -180,5 +180,6 @@ def tensors(like: Any, arrays: list[NDArray[Any]]) -> list[Any]:
     for array in arrays:
         if array.dtype in (np.uint32, np.uint64):
             array = array.astype(np.int64)
-        made.append(torch.from_numpy(array).to(like.device))
+        tensor = torch.from_numpy(array)
+        made.append(tensor if like.is_cpu else tensor.to(like.device))
     return made

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -171,6 +171,80 @@ class ExactVerl(_Partial):
         **columns: Any,
     ) -> None: ...
     def metrics(self, **settings: Any) -> dict[str, float]: ...
+
+class ExactTrl(_Partial):
+    def update(
+        self,
+        *,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        rewards: Mapping[str, Any] | None = None,
+        groups: Any = None,
+        completion_lengths: Any = None,
+        truncated: Any = None,
+        prompt_lengths: Any = None,
+        config: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> None: ...
+    def metrics(self, **settings: Any) -> dict[str, float]: ...
+
+class ExactOpenRlhf(_Partial):
+    def update(
+        self,
+        *,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        scores: Any = None,
+        groups: Any = None,
+        total_lengths: Mapping[str, Any] | None = None,
+        truncated: Any = None,
+        config: Mapping[str, Any] | None = None,
+        **columns: Any,
+    ) -> None: ...
+    def metrics(self, **settings: Any) -> dict[str, float]: ...
+
+class M2po:
+    def __init__(self, *, tau: float) -> None: ...
+    def count(self, *, old_log_probs: Any, rollout_log_probs: Any, mask: Any = None, cu_seqlens: Any = None) -> None: ...
+    def limbs(self) -> NDArray[np.int64]: ...
+    def set_limbs(self, limbs: NDArray[np.int64]) -> None: ...
+    def step(self) -> bool: ...
+    def equal(self, *, old_log_probs: Any, rollout_log_probs: Any, mask: Any = None, cu_seqlens: Any = None) -> int: ...
+    def mask(
+        self,
+        *,
+        old_log_probs: Any,
+        rollout_log_probs: Any,
+        equal: Sequence[int],
+        index: int,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+    ) -> NDArray[np.bool_]: ...
+
+class ClipCov:
+    def __init__(self, moments: ExactCoMoments) -> None: ...
+    def candidates(
+        self,
+        *,
+        log_probs: Any,
+        old_log_probs: Any,
+        advantages: Any,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        **settings: Any,
+    ) -> int: ...
+    def select(
+        self,
+        *,
+        log_probs: Any,
+        old_log_probs: Any,
+        advantages: Any,
+        candidates: Sequence[int],
+        index: int,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        **settings: Any,
+    ) -> NDArray[np.bool_]: ...
 
 class Selection:
     def __init__(self, rank: int, *, bits: int = 64) -> None: ...

@@ -15,6 +15,7 @@ sent is the same for any number of tokens: 1.7 KB for whitening (docs/scale.md).
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -23,20 +24,36 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from ._errors import TokenwiseError
-from ._native import ExactAnalysis, ExactClip, ExactCoMoments, ExactKl, ExactMoments, ExactVerl, Selection
+from ._native import (
+    ClipCov,
+    ExactAnalysis,
+    ExactClip,
+    ExactCoMoments,
+    ExactKl,
+    ExactMoments,
+    ExactOpenRlhf,
+    ExactTrl,
+    ExactVerl,
+    M2po,
+    Selection,
+)
 from .configs import GlobalCounts
 
 __all__ = [
     "all_reduce",
     "analysis",
+    "clip_cov_selection",
     "clip_fractions",
     "co_moments",
     "counts",
     "high_entropy_mask",
     "kl_means",
+    "m2po_mask",
     "moments",
+    "openrlhf_metrics",
     "quantile",
     "smallest",
+    "trl_metrics",
     "verl_metrics",
     "whiten",
 ]
@@ -152,6 +169,39 @@ def verl_metrics(*, group: Any = None, config: dict[str, Any] | None = None, **i
     return all_reduce(state, group).metrics(**(config or {}))
 
 
+def trl_metrics(
+    *, rewards: Any = None, group: Any = None, config: dict[str, Any] | None = None, **inputs: Any
+) -> dict[str, float]:
+    """The keys of ``tokenwise_rl.trl_metrics`` that are about tokens and sequences, over all ranks.
+
+    ``rewards`` has ``sources``, ``source_weights`` and perhaps ``names``, as there; all completions of a prompt are on
+    one rank. All ranks give the same inputs; one without sequences gives empty ones, and as many ``source_weights``.
+    """
+    state = ExactTrl()
+    state.update(rewards=rewards, config=config, **inputs)
+    found = all_reduce(state, group).metrics(**(config or {}))
+    if rewards is not None:
+        weights = rewards["source_weights"]
+        names = rewards.get("names") or range(len(weights))
+        sources = _numbers("sources", rewards["sources"])
+        for name, row in zip(names, sources.reshape(len(weights), -1)):
+            # NaN: the function gave no score
+            scores = moments(row.reshape(1, -1), mask=~np.isnan(row).reshape(1, -1), group=group)
+            found[f"rewards/{name}/mean"] = scores.mean() if scores.count else math.nan
+            found[f"rewards/{name}/std"] = math.sqrt(scores.variance()) if scores.count > 1 else math.nan
+    return found
+
+
+def openrlhf_metrics(*, group: Any = None, config: dict[str, Any] | None = None, **inputs: Any) -> dict[str, float]:
+    """The keys of ``tokenwise_rl.openrlhf_metrics`` that are about tokens and sequences, over all ranks.
+
+    All sequences of a prompt are on one rank. All ranks give the same inputs; one without sequences gives empty ones.
+    """
+    state = ExactOpenRlhf()
+    state.update(config=config, **inputs)
+    return all_reduce(state, group).metrics(**(config or {}))
+
+
 def counts(*, mask: Any, prompts: int = 0, group: Any = None) -> GlobalCounts:
     """Kept tokens and sequences of all ranks, as the setting ``counts`` of a loss.
 
@@ -164,6 +214,12 @@ def counts(*, mask: Any, prompts: int = 0, group: Any = None) -> GlobalCounts:
     if prompts:
         found["prompts"] = prompts
     return found
+
+
+def _numbers(name: str, values: Any) -> NDArray[Any]:
+    from ._arrays import plain
+
+    return plain(name, values, False)[0]
 
 
 def _plain(values: Any, mask: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -238,5 +294,68 @@ def high_entropy_mask(entropies: Any, *, share: float = 0.2, mask: Any = None, g
         if error.code != "empty_mask":
             raise
         bound = 0.0  # nothing is kept on any rank, and nothing will be
-    keep = (kept & (array >= bound)).reshape(np.shape(entropies))
-    return torch.from_numpy(keep).to(entropies.device) if isinstance(entropies, torch.Tensor) else keep
+    return _like((kept & (array >= bound)).reshape(np.shape(entropies)), entropies)
+
+
+def _of_ranks(here: int, group: Any) -> tuple[list[int], int]:
+    """A count of each rank, in order, and which of them is this one."""
+    index = dist.get_rank(group)
+    numbers = np.zeros(dist.get_world_size(group), dtype=np.int64)
+    numbers[index] = here
+    return _reduced(numbers, dist.ReduceOp.SUM, group).tolist(), index
+
+
+def _like(found: NDArray[np.bool_], given: Any) -> Any:
+    return torch.from_numpy(found).to(given.device) if isinstance(given, torch.Tensor) else found
+
+
+def m2po_mask(
+    *,
+    old_log_probs: Any,
+    rollout_log_probs: Any,
+    tau: float,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+) -> Any:
+    """``tokenwise_rl.m2po_mask`` over the tokens of all ranks: at most 16 all-reduces of 9 KB.
+
+    Ranks with consecutive sequences keep the tokens that one process would keep, also among equal ones.
+    """
+    inputs = {
+        "old_log_probs": old_log_probs,
+        "rollout_log_probs": rollout_log_probs,
+        "mask": mask,
+        "cu_seqlens": cu_seqlens,
+    }
+    cut = M2po(tau=tau)
+    while True:
+        cut.count(**inputs)
+        cut.set_limbs(_reduced(cut.limbs(), dist.ReduceOp.SUM, group))
+        if cut.step():
+            break
+    equal, index = _of_ranks(cut.equal(**inputs), group)
+    return _like(cut.mask(**inputs, equal=equal, index=index), old_log_probs)
+
+
+def clip_cov_selection(
+    *,
+    log_probs: Any,
+    old_log_probs: Any,
+    advantages: Any,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    **settings: Any,
+) -> Any:
+    """``tokenwise_rl.clip_cov_selection`` among the tokens of all ranks, for ``tokenwise_rl.clip_cov``.
+
+    The settings are the same, ``seed`` among them, on every rank. Ranks with consecutive sequences choose the tokens
+    that one process would choose.
+    """
+    inputs = {"log_probs": log_probs, "old_log_probs": old_log_probs, "advantages": advantages}
+    where = {"mask": mask, "cu_seqlens": cu_seqlens}
+    choice = ClipCov(co_moments(advantages, log_probs, **where, group=group))
+    candidates, index = _of_ranks(choice.candidates(**inputs, **where, **settings), group)
+    chosen = choice.select(**inputs, **where, candidates=candidates, index=index, **settings)
+    return _like(chosen, log_probs)

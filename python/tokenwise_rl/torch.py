@@ -40,18 +40,23 @@ class _Given(torch.autograd.Function):
         *inputs: torch.Tensor,
     ) -> torch.Tensor:
         ctx.grads, ctx.again = grads, again
-        return inputs[0].new_tensor(value)
+        return inputs[0].new_full((), value)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, upstream: torch.Tensor) -> tuple[Any, ...]:
-        grads = ctx.again() if ctx.grads is None else ctx.grads
-        # to look at the number of a device would wait for it
-        if upstream.device.type == "cpu" and upstream.item() == 1.0:
-            ctx.grads = None
+        # to look at the number of a device would wait for it; with create_graph the gradient is wrapped below
+        if ctx.grads is not None and upstream.is_cpu and upstream.item() == 1.0 and not torch.is_grad_enabled():
+            grads, ctx.grads = ctx.grads, None
             return (None, None, None, *grads)
-        ctx.grads = grads
-        return (None, None, None, *(grad * upstream for grad in grads))
+        return _scaled(ctx, upstream)  # type: ignore[no-any-return]
+
+
+@torch.autograd.function.once_differentiable
+def _scaled(ctx: Any, upstream: torch.Tensor) -> tuple[Any, ...]:
+    """The gradients of a loss that something scales, or that is differentiated again; they have no derivatives."""
+    if ctx.grads is None:
+        ctx.grads = ctx.again()
+    return (None, None, None, *(grad * upstream for grad in ctx.grads))
 
 
 def losses() -> list[str]:
@@ -102,7 +107,8 @@ def loss(name: str, **arguments: Any) -> Any:
         raise _unknown(name, "a tensor that requires a gradient")
 
     def grads_of(found: Any) -> list[torch.Tensor]:
-        return [getattr(found, gradients[argument]).to(given.dtype) for argument, given in inputs.items()]
+        grads = [(getattr(found, gradients[argument]), given.dtype) for argument, given in inputs.items()]
+        return [grad if grad.dtype is dtype else grad.to(dtype) for grad, dtype in grads]
 
     value = _Given.apply(  # type: ignore[no-untyped-call, unused-ignore]
         result.loss, grads_of(result), lambda: grads_of(function(**arguments)), *inputs.values()

@@ -1,4 +1,4 @@
-use super::{ExactCoMoments, Selection};
+use super::{selection::before_rank, ExactCoMoments, Selection};
 use crate::{
     error::{check_len, check_unit, Result},
     layout::Batch,
@@ -68,11 +68,7 @@ impl KlCov {
 
     /// How many of its covariances at the threshold a rank chooses: `equal` of each rank, in order, `index` the rank.
     pub fn ties(selection: &Selection, equal: &[u64], index: usize) -> u64 {
-        let (mut all, mut before) = (0, 0);
-        for (rank, equal) in equal.iter().enumerate() {
-            all += equal;
-            before += if rank < index { *equal } else { 0 };
-        }
+        let (before, all) = before_rank(equal, index);
         (all - selection.ties_before().min(all)).saturating_sub(before)
     }
 

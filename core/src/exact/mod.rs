@@ -35,10 +35,13 @@
 //! [`Partial::peaks`], if a state has some, are merged by their maximum.
 
 mod analysis;
+mod clip_cov;
 mod kl_cov;
 mod limbs;
+mod m2po;
 mod moments;
 mod natural;
+mod openrlhf;
 mod partial;
 mod ratio;
 mod row;
@@ -46,13 +49,18 @@ mod selection;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod trl;
 mod verl;
 
 pub use analysis::ExactAnalysis;
+pub use clip_cov::ClipCov;
 pub use kl_cov::KlCov;
+pub use m2po::M2po;
 pub use moments::{ExactCoMoments, ExactMoments};
+pub use openrlhf::ExactOpenRlhf;
 pub use partial::Partial;
 pub use ratio::{ExactClip, ExactKl};
 pub use selection::{KeyBits, Selection};
 pub use sum::ExactSum;
+pub use trl::ExactTrl;
 pub use verl::ExactVerl;

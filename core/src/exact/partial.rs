@@ -95,18 +95,7 @@ pub trait Partial: Clone + Default + PartialEq {
     fn from_limbs(limbs: &[i64], peaks: &[i64]) -> Result<Self> {
         check_len("limbs", limbs, Self::LIMBS)?;
         check_len("peaks", peaks, Self::PEAKS)?;
-        let mut index = 0;
-        for piece in Self::PIECES {
-            let specials = index + piece.len() - if *piece == Piece::Count { 1 } else { 3 };
-            for (index, &limb) in limbs.iter().enumerate().skip(index).take(piece.len()) {
-                let least = if index < specials { -MOST } else { 0 };
-                if !(least..=MOST).contains(&limb) {
-                    let must_be = if least == 0 { "a count, from 0 to 2^62" } else { "within ±2^62" };
-                    return Err(Error::Entry { what: "limbs", index, must_be, got: limb as f64 });
-                }
-            }
-            index += piece.len();
-        }
+        check_limbs(Self::PIECES, limbs, 0)?;
         let mut state = Self::default();
         let (to, to_peaks) = state.parts_mut();
         to.copy_from_slice(limbs);
@@ -155,6 +144,25 @@ pub trait Partial: Clone + Default + PartialEq {
         }
         Self::from_limbs(state.limbs(), state.peaks())
     }
+}
+
+/// Checks limbs that come from outside; `first` is the index of the first in what was given.
+pub(super) fn check_limbs(pieces: &[Piece], limbs: &[i64], first: usize) -> Result<()> {
+    let mut rest = limbs;
+    for piece in pieces {
+        let (this, after) = rest.split_at(piece.len());
+        let specials = piece.len() - if *piece == Piece::Count { 1 } else { 3 };
+        for (place, &limb) in this.iter().enumerate() {
+            let least = if place < specials { -MOST } else { 0 };
+            if !(least..=MOST).contains(&limb) {
+                let must_be = if least == 0 { "a count, from 0 to 2^62" } else { "within ±2^62" };
+                let index = first + limbs.len() - rest.len() + place;
+                return Err(Error::Entry { what: "limbs", index, must_be, got: limb as f64 });
+            }
+        }
+        rest = after;
+    }
+    Ok(())
 }
 
 fn head(kind: u32) -> [u8; HEAD] {
@@ -256,6 +264,21 @@ macro_rules! indices {
     };
 }
 pub(super) use {indices, state};
+
+/// Whether the batches of a state had an input: all of them or none.
+pub(super) fn given(what: &'static str, got: u64, sequences: u64) -> Result<bool> {
+    if got == 0 || got == sequences {
+        Ok(got > 0)
+    } else {
+        Err(Error::Length { what, expected: sequences as usize, got: got as usize })
+    }
+}
+
+/// Takes a number into the largest (`first`) and the negated smallest (the one after it).
+pub(super) fn peak(peaks: &mut [i64], first: usize, x: f64) {
+    peaks[first] = peaks[first].max(key(x));
+    peaks[first + 1] = peaks[first + 1].max(key(-x));
+}
 
 /// A number as an integer of the same order; NaN is the largest. Fit for [`Partial::peaks`].
 pub(super) fn key(x: f64) -> i64 {

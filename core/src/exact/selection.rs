@@ -163,3 +163,11 @@ impl Selection {
         self.rank
     }
 }
+
+/// Counts of all ranks, in order: those of the ranks before one of them, and of all.
+pub(super) fn before_rank(counts: &[u64], index: usize) -> (u64, u64) {
+    counts
+        .iter()
+        .enumerate()
+        .fold((0, 0), |(before, all), (rank, &count)| (before + if rank < index { count } else { 0 }, all + count))
+}

@@ -1,12 +1,13 @@
 use super::{partial::Piece, *};
 use crate::{
     divergence::KlInput,
-    metric::{analysis, verl_metrics, AnalysisInput, Lengths, VerlConfig, VerlInput},
+    metric::{analysis, verl_metrics, AnalysisInput, Lengths, OpenRlhfConfig, TrlConfig, VerlConfig, VerlInput},
     Batch, CoMoments, Layout, Mask, MeanConfig, Moments, PairInput,
 };
 
 mod accuracy;
 mod selection;
+mod sets;
 
 /// A small generator: enough for data, splits and orders.
 struct Random(u64);
@@ -197,7 +198,7 @@ impl Data {
 }
 
 #[derive(Clone, Default)]
-struct States(ExactMoments, ExactCoMoments, ExactAnalysis, ExactKl, ExactVerl);
+struct States(ExactMoments, ExactCoMoments, ExactAnalysis, ExactKl, ExactVerl, ExactTrl, ExactOpenRlhf);
 
 impl States {
     fn of(batch: &Batch<'_>, [a, b, c, d]: [&[f32]; 4], lengths: &[u32]) -> Self {
@@ -207,6 +208,14 @@ impl States {
         states.2.update(batch, AnalysisInput { old_log_probs: b, advantages: a, rewards: c }).unwrap();
         states.3.update(batch, KlInput { log_probs: b, ref_log_probs: c }).unwrap();
         states.4.update(batch, &verl_input([a, b, c, d], lengths), &VerlConfig::default()).unwrap();
+        // every sequence is a prompt of its own, since prompts are not split
+        let ids: Vec<u32> = (0..lengths.len() as u32).collect();
+        let scores: Vec<f32> = lengths.iter().map(|&length| length as f32 / 3.0).collect();
+        let mut scratch = vec![Moments::default(); lengths.len()];
+        let trl = sets::trl_input([a, b, c, d], &ids, &scores, lengths);
+        states.5.update(batch, &trl, &TrlConfig::default(), &mut scratch).unwrap();
+        let openrlhf = sets::openrlhf_input([a, b, c, d], &ids, &scores, lengths);
+        states.6.update(batch, &openrlhf, &OpenRlhfConfig::default(), &mut scratch).unwrap();
         states
     }
 
@@ -216,10 +225,13 @@ impl States {
         self.2.merge(&other.2);
         self.3.merge(&other.3);
         self.4.merge(&other.4);
+        self.5.merge(&other.5);
+        self.6.merge(&other.6);
     }
 
     fn bytes(&self) -> Vec<u8> {
-        [bytes(&self.0), bytes(&self.1), bytes(&self.2), bytes(&self.3), bytes(&self.4)].concat()
+        let (first, second) = ([bytes(&self.0), bytes(&self.1), bytes(&self.2), bytes(&self.3)].concat(), &self.4);
+        [first, bytes(second), bytes(&self.5), bytes(&self.6)].concat()
     }
 }
 
@@ -337,7 +349,7 @@ fn bytes_and_limbs_from_outside_are_checked() {
 fn the_results_are_those_of_the_functions() {
     let mut random = Random(21);
     let all = Data::new(&mut random);
-    let States(moments, joint, analysed, kl, verl) = all.states(0..24);
+    let States(moments, joint, analysed, kl, verl, ..) = all.states(0..24);
     let batch = Batch::new(Layout::packed(&all.offsets).unwrap(), Mask::new(&all.keep)).unwrap();
     let [a, b, c, d] = all.columns.each_ref().map(|column| &column[..]);
     let near = |got: f64, expected: f64, what: &str| {

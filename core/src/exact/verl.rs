@@ -1,7 +1,7 @@
 use super::{
     limbs,
     moments::{co_moments, deviations},
-    partial::{key, number, state, Partial as _},
+    partial::{self, given, key, number, state, Partial as _},
     row::{add_products, add_squares, add_sums, add_twos, again, each_row, Due, One, Two},
     sum::{mean, mean_by},
 };
@@ -186,17 +186,14 @@ impl ExactVerl {
                 due.carry(again(&mut pieces));
                 peaks[peak::GAP] = peaks[peak::GAP].max(found.largest_gap);
                 let difference = found.sequence[4];
-                peaks[peak::DIFFERENCE] = peaks[peak::DIFFERENCE].max(key(difference));
-                peaks[peak::DIFFERENCE + 1] = peaks[peak::DIFFERENCE + 1].max(key(-difference));
+                partial::peak(&mut peaks, peak::DIFFERENCE, difference);
             },
         );
         self.peaks = peaks;
     }
 
-    /// Takes a number into the largest and the negated smallest.
     fn peak(&mut self, first: usize, x: f64) {
-        self.peaks[first] = self.peaks[first].max(key(x));
-        self.peaks[first + 1] = self.peaks[first + 1].max(key(-x));
+        partial::peak(&mut self.peaks, first, x);
     }
 
     fn summary(&self, mean: f64, first: usize) -> Summary {
@@ -205,12 +202,7 @@ impl ExactVerl {
 
     /// Whether every batch had an input.
     fn has(&self, what: &'static str, index: usize) -> Result<bool> {
-        let (expected, got) = (self.count(Self::SEQUENCES) as usize, self.count(index) as usize);
-        if got == 0 || got == expected {
-            Ok(got > 0)
-        } else {
-            Err(Error::Length { what, expected, got })
-        }
+        given(what, self.count(index), self.count(Self::SEQUENCES))
     }
 
     /// The metrics of all batches together, as [`verl_metrics`](crate::metric::verl_metrics) reports them for one.
@@ -225,8 +217,6 @@ impl ExactVerl {
         let answered = self.count(Self::ANSWERED);
         let of = |sum: usize, count: u64| mean(self.piece(sum), count);
         let by_divisor = |sum, count| mean_by(self.piece(sum), count, &MeanConfig { divisor: config.divisor });
-        let aggregated =
-            |sum, count| mean_by(self.piece(sum), count, &MeanConfig { divisor: config.aggregate.divisor });
         let share = |count: u64, all: u64| count as f64 / all as f64;
         let mut found = VerlMetrics::default();
         let responses = self.has("response_lengths", Self::HAS_RESPONSES)?;
@@ -272,13 +262,13 @@ impl ExactVerl {
             found.prediction_mean = Some(by_divisor(Self::PREDICTIONS, tokens));
         }
         if self.has("entropies", Self::HAS_ENTROPIES)? {
-            found.entropy_loss = Some(aggregated(Self::ENTROPIES, tokens));
+            found.entropy_loss = Some(of(Self::ENTROPIES, tokens));
         }
         if self.has("old_entropies", Self::HAS_OLD_ENTROPIES)? {
-            found.old_entropy = Some(aggregated(Self::OLD_ENTROPIES, self.count(Self::SAMPLED)));
+            found.old_entropy = Some(of(Self::OLD_ENTROPIES, self.count(Self::SAMPLED)));
         }
         if self.has("ref_log_probs", Self::HAS_KL)? {
-            found.kl_loss = Some(aggregated(Self::KL, tokens));
+            found.kl_loss = Some(of(Self::KL, tokens));
             found.kl_coefficient = Some(config.kl_coefficient);
         }
         if self.has("rollout_log_probs", Self::HAS_ROLLOUT)? {

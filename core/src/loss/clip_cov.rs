@@ -164,34 +164,76 @@ pub fn clip_cov_selection<R: Real>(
     let ClipCovSelectionConfig { clip: config, seed } = *config;
     input.check(batch, input.log_probs)?;
     check_len("selected", selected, batch.tokens())?;
+    let clip = clip_of_selection(&config)?;
+    let candidates = Candidates { clip, config, center: Center::of(batch, &input, config.divisor) };
+    let all = candidates.count(batch, &input) as u64;
+    let wanted = wanted(config.ratio, batch.kept()) as u64;
+    Ok(candidates.choose(batch, &input, Draw::new(seed, wanted, all), selected))
+}
+
+/// The clip, if the settings of a selection can be used.
+pub(crate) fn clip_of_selection<R: Real>(config: &ClipCovConfig<'_>) -> Result<Clip<R>> {
     let clip = Clip::new(config.clip_low, config.clip_high, DualClip::Off)?;
     check_config("lower", "at most upper", config.lower, config.lower <= config.upper)?;
     check_range::<R>("lower", config.lower)?;
     check_range::<R>("upper", config.upper)?;
     check_unit("ratio", config.ratio)?;
-    let center = Center::of(batch, &input, config.divisor);
-    let candidate = |slot: usize| {
+    Ok(clip)
+}
+
+/// Which tokens may be chosen: those with a covariance between the bounds that the clip does not hold.
+pub(crate) struct Candidates<'a, R> {
+    pub(crate) clip: Clip<R>,
+    pub(crate) config: ClipCovConfig<'a>,
+    pub(crate) center: Center,
+}
+
+impl<R: Real> Candidates<'_, R> {
+    fn has(&self, batch: &Batch<'_>, input: &PolicyLossInput<'_, R>, slot: usize) -> bool {
         let advantage = input.advantages[slot];
-        let cov = center.covariance(&input, slot);
-        let held = clip.token(exp(input.log_probs[slot] - input.old_log_probs[slot]), advantage).held;
-        batch.mask().as_slice()[slot] && !held && cov > config.lower && cov < config.upper
-    };
-    let mut left = (0..batch.tokens()).filter(|&slot| candidate(slot)).count();
-    let mut wanted = wanted(config.ratio, batch.kept()).min(left);
-    let chosen = wanted;
-    let mut random = SplitMix64(seed);
-    for (slot, selected) in selected.iter_mut().enumerate() {
-        *selected = false;
-        if candidate(slot) {
-            // each of the remaining candidates is chosen with probability wanted / left
-            if random.below(left as u64) < wanted as u64 {
-                *selected = true;
-                wanted -= 1;
-            }
-            left -= 1;
-        }
+        let cov = self.center.covariance(input, slot);
+        let held = self.clip.token(exp(input.log_probs[slot] - input.old_log_probs[slot]), advantage).held;
+        batch.mask().as_slice()[slot] && !held && cov > self.config.lower && cov < self.config.upper
     }
-    Ok(chosen)
+
+    pub(crate) fn count(&self, batch: &Batch<'_>, input: &PolicyLossInput<'_, R>) -> usize {
+        (0..batch.tokens()).filter(|&slot| self.has(batch, input, slot)).count()
+    }
+
+    /// Draws for each candidate, in order. Returns how many were chosen.
+    pub(crate) fn choose(
+        &self,
+        batch: &Batch<'_>,
+        input: &PolicyLossInput<'_, R>,
+        mut draw: Draw,
+        selected: &mut [bool],
+    ) -> usize {
+        for (slot, selected) in selected.iter_mut().enumerate() {
+            *selected = self.has(batch, input, slot) && draw.next();
+        }
+        selected.iter().filter(|&&chosen| chosen).count()
+    }
+}
+
+/// So many of some candidates, uniformly: each of those that are left is chosen with probability wanted / left.
+pub(crate) struct Draw {
+    random: SplitMix64,
+    wanted: u64,
+    left: u64,
+}
+
+impl Draw {
+    pub(crate) fn new(seed: u64, wanted: u64, left: u64) -> Self {
+        Self { random: SplitMix64(seed), wanted: wanted.min(left), left }
+    }
+
+    /// Whether the next candidate is chosen.
+    pub(crate) fn next(&mut self) -> bool {
+        let chosen = self.random.below(self.left) < self.wanted;
+        self.left = self.left.saturating_sub(1);
+        self.wanted -= u64::from(chosen);
+        chosen
+    }
 }
 
 /// A small random generator with the same sequence on every target.

@@ -30,6 +30,7 @@ pub use aggregate::{aggregate, group_tokens, Aggregate, AggregateMode, Counts, E
 pub use bypass::{bypass_loss, BypassConfig, BypassForm, BypassLoss, BypassOutput};
 pub use cispo::{cispo, tis_loss, CispoBounds, CispoConfig, TisLossConfig};
 pub use clip_cov::{clip_cov, clip_cov_selection, ClipCovConfig, ClipCovInput, ClipCovSelectionConfig};
+pub(crate) use clip_cov::{clip_of_selection, Candidates, Draw};
 pub(crate) use covariance::{wanted, Center};
 pub use distill::{
     forward_kl_topk, generalized_jsd, iw_opd, mixed_kl_topk, opd_loss, ref_kl, topk_jsd, ForwardKlTopK,

@@ -24,7 +24,10 @@ pub use ratio::{clip_fractions, kl_means, ClipConfig, ClipFractions, KlMeans, Ra
 pub(crate) use ratio::{held_of_row, held_token, kl_of_rows};
 pub use rows::{row_means, row_normalize, RowNormalizeConfig};
 pub use running::RunningMoments;
-pub(crate) use set::check_verl;
+pub(crate) use set::{
+    check_openrlhf, check_trl, check_verl, clipped_ratios, deviation, deviations_of_prompts, group_moments, is_flat,
+    kl_and_difference, reward_of, span, trl_row, Numbers, TrlRow,
+};
 pub use set::{
     openrlhf_metrics, openrlhf_scratch_len, trl_metrics, trl_scratch_len, verl_metrics, ClipRatios, CompletionLengths,
     KlUse, LengthSummary, Lengths, OpenRlhfConfig, OpenRlhfInput, OpenRlhfMetrics, Reduction, RewardKl, RewardSource,

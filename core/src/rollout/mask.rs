@@ -142,7 +142,7 @@ pub fn kl_mask<R: Real>(
     Ok(())
 }
 
-fn square<R: Real>(old: R, rollout: R) -> f64 {
+pub(crate) fn square<R: Real>(old: R, rollout: R) -> f64 {
     let delta = (rollout - old).widen();
     delta * delta
 }

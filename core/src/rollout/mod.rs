@@ -28,6 +28,7 @@ pub use config::{
 pub use entropy_mask::{high_entropy_mask, HighEntropyConfig};
 pub use filter::{dynamic_sampling_filter, GroupRule};
 pub use gate::{rollout_gate, GateConfig, GateLevel, GateMode, GateReport, GateStatistic};
+pub(crate) use mask::square;
 pub use mask::{
     kl_mask, m2po_mask, m2po_scratch_len, off_policy_sequence_mask, KlMaskConfig, M2poConfig, OffPolicyConfig,
     OffPolicyInput,

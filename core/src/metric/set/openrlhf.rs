@@ -6,7 +6,7 @@ use crate::{
     divergence::{kl_value, KlBounds, KlConfig},
     error::{check_len, Error, Result},
     groups::{group_scratch_len, Groups},
-    layout::Batch,
+    layout::{Batch, Row},
     loss::{Aggregate, PolicyLoss, ValueLoss},
     math::sqrt,
     real::Real,
@@ -165,7 +165,7 @@ pub fn openrlhf_metrics<R: Real>(
     config: &OpenRlhfConfig<'_>,
     scratch: &mut [Moments],
 ) -> Result<OpenRlhfMetrics> {
-    check(batch, &input, scratch)?;
+    check_openrlhf(batch, &input, scratch)?;
     let kl_in_loss = input.log_probs.and(input.ref_log_probs).is_some() && config.kl_use == KlUse::Loss;
     let weighing = Weighing::new(batch, &config.aggregate, input.entropies.is_some() || kl_in_loss)?;
     let mut found = walk(batch, &input, config, &weighing);
@@ -177,18 +177,39 @@ pub fn openrlhf_metrics<R: Real>(
     found.response_clip_ratio =
         input.total_lengths.map(|lengths| tally(lengths.tokens.iter().map(|&n| count(n >= lengths.limit))).mean());
     found.truncated = input.truncated.map(|flags| tally(flags.iter().map(|&flag| count(flag))).mean());
-    found.group_reward_std = input.scores.zip(input.groups).map(|(scores, groups)| {
-        scratch.fill(Moments::default());
-        for (group, score) in groups.ids().zip(scores) {
-            scratch[group].merge(&Moments { count: 1, mean: score.widen(), m2: 0.0 });
-        }
-        let deviation = |group: usize| scratch[group].variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt);
-        tally(groups.ids().map(deviation)).mean()
-    });
+    found.group_reward_std = input
+        .scores
+        .zip(input.groups)
+        .map(|(scores, groups)| tally(deviations_of_prompts(groups, scores, scratch)).mean());
     Ok(found)
 }
 
-fn check<R>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, scratch: &[Moments]) -> Result<()> {
+/// For each sequence the deviation of the scores of its prompt; NaN for a prompt with one sequence.
+pub(crate) fn deviations_of_prompts<'a, R: Real>(
+    groups: Groups<'a>,
+    scores: &[R],
+    scratch: &'a mut [Moments],
+) -> impl Iterator<Item = f64> + 'a {
+    scratch.fill(Moments::default());
+    for (group, score) in groups.ids().zip(scores) {
+        scratch[group].merge(&Moments { count: 1, mean: score.widen(), m2: 0.0 });
+    }
+    groups.ids().map(|group| scratch[group].variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt))
+}
+
+/// The sums over a sequence of the KL and of the difference of log-probabilities.
+#[inline(always)]
+pub(crate) fn kl_and_difference<R: Real>(row: &Row<'_>, inputs: [&[R]; 2], config: &KlConfig) -> [f64; 2] {
+    fold_row(row, inputs, [], |[p, q]| ([], [kl_value(config, p - q).widen(), (p - q).widen()]))
+}
+
+/// Slots from the first to the last kept one.
+pub(crate) fn span(row: &Row<'_>) -> usize {
+    let ends = row.keep.iter().position(|&keep| keep).zip(row.last_kept());
+    ends.map_or(0, |(first, last)| last - first + 1)
+}
+
+pub(crate) fn check_openrlhf<R>(batch: &Batch<'_>, input: &OpenRlhfInput<'_, R>, scratch: &[Moments]) -> Result<()> {
     for (what, slice) in [
         ("log_probs", input.log_probs),
         ("ref_log_probs", input.ref_log_probs),
@@ -224,9 +245,7 @@ fn walk<R: Real>(
     for (row, weight) in weighing.plan.all_rows(batch) {
         let sum = |slice: &[R]| row_total(&row, slice);
         if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
-            let [of_kl, difference] = fold_row(&row, [policy, reference], [], |[p, q]| {
-                ([], [kl_value(&config.kl, p - q).widen(), (p - q).widen()])
-            });
+            let [of_kl, difference] = kl_and_difference(&row, [policy, reference], &config.kl);
             kl.add(weight * of_kl);
             differences.add(difference);
             kl_means.add(of_kl / row.kept() as f64);
@@ -235,9 +254,7 @@ fn walk<R: Real>(
         input.entropies.into_iter().for_each(|slice| entropy.add(weight * sum(slice)));
         input.rewards.into_iter().for_each(|slice| returns.add(sum(slice)));
         input.predictions.into_iter().for_each(|slice| values.add(sum(slice)));
-        if let (Some(first), Some(last)) = (row.keep.iter().position(|&keep| keep), row.last_kept()) {
-            lengths.add((last - first + 1) as f64);
-        }
+        lengths.add(span(&row) as f64);
     }
     let (kept, rows) = (batch.kept() as f64, batch.sequences() as f64);
     let reference = input.log_probs.and(input.ref_log_probs);

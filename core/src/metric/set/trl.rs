@@ -218,7 +218,9 @@ pub fn trl_metrics<'o, R: Real>(
     config: &TrlConfig,
     output: TrlOutput<'o>,
 ) -> Result<TrlMetrics<'o>> {
-    check(batch, &input, config, &output)?;
+    check_trl(batch, &input, config)?;
+    check_len("per_source", output.per_source, input.rewards.map_or(0, |rewards| rewards.source_weights.len()))?;
+    check_len("scratch", output.scratch, trl_scratch_len(&input))?;
     let clip = Clip::new(config.clip_low, config.clip_high, config.dual_clip)?;
     let mut found = of_lengths(&input, config);
     found.policy_loss = input.loss.map(|loss| match loss {
@@ -239,7 +241,7 @@ pub fn trl_metrics<'o, R: Real>(
     Ok(found)
 }
 
-fn check<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, output: &TrlOutput<'_>) -> Result<()> {
+pub(crate) fn check_trl<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig) -> Result<()> {
     for (what, slice) in [
         ("log_probs", input.log_probs),
         ("old_log_probs", input.old_log_probs),
@@ -255,10 +257,8 @@ fn check<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, outp
     check_optional("completion_lengths", input.completion_lengths, sequences)?;
     check_optional("truncated", input.truncated, sequences)?;
     check_optional("prompt_lengths", input.prompt_lengths, sequences)?;
-    let mut sources = 0;
     if let Some(rewards) = &input.rewards {
-        sources = rewards.source_weights.len();
-        let expected = checked_size("source_weights × sequences", sources, sequences)?;
+        let expected = checked_size("source_weights × sequences", rewards.source_weights.len(), sequences)?;
         check_len("sources", rewards.sources, expected)?;
         if rewards.groups.sequences() != sequences {
             let got = rewards.groups.sequences();
@@ -266,7 +266,5 @@ fn check<R>(batch: &Batch<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, outp
         }
         rewards.source_weights.iter().try_for_each(|&weight| check_finite::<f64>("source_weights", weight))?;
     }
-    check_len("per_source", output.per_source, sources)?;
-    check_len("scratch", output.scratch, trl_scratch_len(input))?;
     config.entropy_coefficient.map_or(Ok(()), |c| check_finite::<f64>("entropy_coefficient", c))
 }

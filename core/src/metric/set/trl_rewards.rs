@@ -37,13 +37,40 @@ fn moments(numbers: impl Iterator<Item = f64>) -> Moments {
 }
 
 /// NaN for fewer than two.
-fn deviation(moments: &Moments) -> f64 {
+pub(crate) fn deviation(moments: &Moments) -> f64 {
     moments.variance(Spread::Sample, Divisor::Count).map_or(f64::NAN, sqrt)
 }
 
 /// NaN if there are none.
 fn mean(numbers: impl Iterator<Item = f64>) -> f64 {
     tally(numbers.filter(|x| !x.is_nan())).mean()
+}
+
+/// The weighted sum of the scores of a completion. A function that gave no score is left out; a completion that none
+/// scored has no reward: NaN.
+pub(crate) fn reward_of<R: Real>(input: &TrlRewards<'_, R>, sequence: usize) -> f64 {
+    let sequences = input.groups.sequences();
+    let (mut sum, mut scored) = (0.0, false);
+    for (k, weight) in input.source_weights.iter().enumerate() {
+        let score = input.sources[k * sequences + sequence].widen();
+        if !score.is_nan() {
+            sum += weight * score;
+            scored = true;
+        }
+    }
+    if scored {
+        sum
+    } else {
+        f64::NAN
+    }
+}
+
+/// The moments of the rewards of each group.
+pub(crate) fn group_moments<R: Real>(input: &TrlRewards<'_, R>, scratch: &mut [Moments]) {
+    scratch.fill(Moments::default());
+    for (sequence, group) in input.groups.ids().enumerate() {
+        scratch[group].merge(&moments(core::iter::once(reward_of(input, sequence))));
+    }
 }
 
 pub(super) fn of_rewards<R: Real>(
@@ -57,27 +84,9 @@ pub(super) fn of_rewards<R: Real>(
     for (k, out) in per_source.iter_mut().enumerate() {
         *out = RewardSource { mean: mean(source(k)), std: deviation(&moments(source(k))) };
     }
-    // a function that gave no score is left out; a completion that none scored has no reward
-    let reward = |sequence: usize| {
-        let (mut sum, mut scored) = (0.0, false);
-        for (k, weight) in input.source_weights.iter().enumerate() {
-            let score = input.sources[k * sequences + sequence].widen();
-            if !score.is_nan() {
-                sum += weight * score;
-                scored = true;
-            }
-        }
-        if scored {
-            sum
-        } else {
-            f64::NAN
-        }
-    };
+    let reward = |sequence: usize| reward_of(input, sequence);
     let all = moments((0..sequences).map(reward));
-    scratch.fill(Moments::default());
-    for (sequence, group) in input.groups.ids().enumerate() {
-        scratch[group].merge(&moments(core::iter::once(reward(sequence))));
-    }
+    group_moments(input, scratch);
     // if no prompt has a second completion, there is no deviation to compare
     let alone = match scale {
         TrlScale::Group => input.groups.count() == sequences,
@@ -85,7 +94,7 @@ pub(super) fn of_rewards<R: Real>(
     };
     let flat = |group: usize| {
         let of = if scale == TrlScale::Group { &scratch[group] } else { &all };
-        count(alone || deviation(of) <= ZERO_DEVIATION)
+        count(alone || is_flat(of))
     };
     TrlRewardMetrics {
         reward: mean((0..sequences).map(reward)),
@@ -96,3 +105,8 @@ pub(super) fn of_rewards<R: Real>(
 
 /// Deviations up to this count as zero: the absolute tolerance of `torch.isclose`.
 const ZERO_DEVIATION: f64 = 1e-8;
+
+/// Whether rewards have no spread; fewer than two have none that could be compared.
+pub(crate) fn is_flat(moments: &Moments) -> bool {
+    deviation(moments) <= ZERO_DEVIATION
+}

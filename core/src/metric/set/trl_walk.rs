@@ -13,6 +13,100 @@ use crate::{
     statistics::Extremes,
 };
 
+/// Some numbers of a sequence: their sum, how many, and their extremes.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Numbers {
+    pub(crate) sum: f64,
+    pub(crate) count: usize,
+    /// The smallest and the largest, if there are any.
+    pub(crate) ends: Option<[f64; 2]>,
+}
+
+impl Numbers {
+    #[inline(always)]
+    fn new(sum: f64, numbers: impl Iterator<Item = f64>) -> Self {
+        let (mut extremes, mut count) = (Extremes::NONE, 0);
+        for x in numbers {
+            extremes.add(x);
+            count += 1;
+        }
+        Self { sum, count, ends: (count > 0).then_some([extremes.min, extremes.max]) }
+    }
+
+    fn add_to(&self, tally: &mut Tally) {
+        tally.sum.add(self.sum);
+        tally.count += self.count as u64;
+        self.ends.into_iter().flatten().for_each(|x| tally.extremes.add(x));
+    }
+}
+
+/// What a sequence adds to the token metrics; zeros for inputs that were not given.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct TrlRow {
+    pub(crate) kl: f64,
+    pub(crate) entropy: f64,
+    /// Units that the clip holds below and above, of so many: tokens, or at sequence level the sequence.
+    pub(crate) held: [f64; 2],
+    pub(crate) units: usize,
+    /// `|δ|` of the tokens that the sampler scored.
+    pub(crate) gaps: Numbers,
+    pub(crate) weights: Numbers,
+}
+
+/// What the clip sees, if the loss has that clip.
+pub(crate) fn clipped_ratios<'a, R>(input: &TrlInput<'a, R>) -> Option<RatioInput<'a, R>> {
+    let clipped = !matches!(input.loss, Some(TrlLoss::Cispo(_) | TrlLoss::Sapo(_) | TrlLoss::Vespo(_)));
+    match (input.log_probs, input.advantages) {
+        (Some(log_probs), Some(advantages)) if clipped => {
+            Some(RatioInput { log_probs, old_log_probs: input.old_log_probs.unwrap_or(log_probs), advantages })
+        }
+        _ => None,
+    }
+}
+
+/// Reads one sequence.
+#[inline(always)]
+pub(crate) fn trl_row<R: Real>(row: &Row<'_>, input: &TrlInput<'_, R>, config: &TrlConfig, clip: &Clip<R>) -> TrlRow {
+    let mut found = TrlRow::default();
+    if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
+        let k3 = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
+        [found.kl] = fold_row(row, [policy, reference], [], |[p, q]| ([], [kl_value(&k3, p - q).widen()]));
+    }
+    if let Some(entropies) = input.entropies {
+        found.entropy = row_total(row, entropies);
+    }
+    if let Some(ratios) = clipped_ratios(input) {
+        let ([low, high, _], units) = match config.level {
+            TrlLevel::Token => (held_of_row(row, ratios, clip), row.kept()),
+            TrlLevel::Sequence => (held_sequence(row, ratios, clip), 1),
+        };
+        (found.held, found.units) = ([low, high], units);
+    }
+    if let (Some(old), Some(rollout)) = (input.old_log_probs, input.rollout_log_probs) {
+        let gap = |old: R, rollout: R| (old - rollout).abs().widen();
+        let [sum] = fold_row(row, [old, rollout], [], |[old, rollout]| {
+            let gap = gap(old, rollout);
+            ([], [if gap.is_nan() { 0.0 } else { gap }])
+        });
+        let pairs = row.of(old).iter().zip(row.of(rollout)).zip(row.keep).filter(|(_, &keep)| keep);
+        let gaps = pairs.map(|((&old, &rollout), _)| gap(old, rollout));
+        found.gaps = Numbers::new(sum, gaps.filter(|gap| !gap.is_nan()));
+    }
+    let kept = |slice| {
+        let kept = row.of(slice).iter().zip(row.keep).filter(|(_, &keep)| keep);
+        kept.map(|(x, _): (&R, _)| x.widen())
+    };
+    match (input.weights, config.weight_level) {
+        (Some(slice), TrlLevel::Token) => found.weights = Numbers::new(row_total(row, slice), kept(slice)),
+        (Some(slice), TrlLevel::Sequence) => {
+            let first = kept(slice).next();
+            found.weights = Numbers::new(first.unwrap_or(0.0), first.into_iter());
+        }
+        _ => {}
+    }
+    found
+}
+
 /// The accumulator of [`ClipRatios`].
 struct Shares {
     low: Sum,
@@ -24,7 +118,7 @@ struct Shares {
 
 impl Shares {
     /// Adds a sequence of `units` units: its tokens, or at sequence level one.
-    fn add(&mut self, [low, high, _]: [f64; 3], units: usize) {
+    fn add(&mut self, [low, high]: [f64; 2], units: usize) {
         if units == 0 {
             return;
         }
@@ -60,60 +154,22 @@ pub(super) fn walk<R: Real>(
     clip: &Clip<R>,
     found: &mut TrlMetrics<'_>,
 ) {
-    let k3 = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
-    let clipped = !matches!(input.loss, Some(TrlLoss::Cispo(_) | TrlLoss::Sapo(_) | TrlLoss::Vespo(_)));
-    let ratios = match (input.log_probs, input.advantages) {
-        (Some(log_probs), Some(advantages)) if clipped => {
-            Some(RatioInput { log_probs, old_log_probs: input.old_log_probs.unwrap_or(log_probs), advantages })
-        }
-        _ => None,
-    };
     let (mut kl, mut entropy) = (Sum::default(), Sum::default());
     let (mut gaps, mut weights) = (Tally::new(), Tally::new());
     let mut shares =
         Shares { low: Sum::default(), high: Sum::default(), units: 0.0, lows: Extremes::NONE, highs: Extremes::NONE };
     for row in batch.rows() {
-        if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
-            let [sum] = fold_row(&row, [policy, reference], [], |[p, q]| ([], [kl_value(&k3, p - q).widen()]));
-            kl.add(sum);
-        }
-        if let Some(entropies) = input.entropies {
-            entropy.add(row_total(&row, entropies));
-        }
-        if let Some(ratios) = ratios {
-            match config.level {
-                TrlLevel::Token => shares.add(held_of_row(&row, ratios, clip), row.kept()),
-                TrlLevel::Sequence => shares.add(held_sequence(&row, ratios, clip), 1),
-            }
-        }
-        if let (Some(old), Some(rollout)) = (input.old_log_probs, input.rollout_log_probs) {
-            let gap = |old: R, rollout: R| (old - rollout).abs().widen();
-            let [sum, scored] = fold_row(&row, [old, rollout], [], |[old, rollout]| {
-                let gap = gap(old, rollout);
-                ([], if gap.is_nan() { [0.0, 0.0] } else { [gap, 1.0] })
-            });
-            gaps.sum.add(sum);
-            gaps.count += scored as u64;
-            let pairs = row.of(old).iter().zip(row.of(rollout)).zip(row.keep).filter(|(_, &keep)| keep);
-            for ((&old, &rollout), _) in pairs.filter(|((old, rollout), _)| !gap(**old, **rollout).is_nan()) {
-                gaps.extremes.add(gap(old, rollout));
-            }
-        }
-        match (input.weights, config.weight_level) {
-            (Some(slice), TrlLevel::Token) => {
-                weights.add_row(&row, slice);
-            }
-            (Some(slice), TrlLevel::Sequence) => {
-                let first = row.keep.iter().position(|&keep| keep);
-                first.into_iter().for_each(|slot| weights.add(row.of(slice)[slot].widen()));
-            }
-            _ => {}
-        }
+        let row = trl_row(&row, input, config, clip);
+        kl.add(row.kl);
+        entropy.add(row.entropy);
+        shares.add(row.held, row.units);
+        row.gaps.add_to(&mut gaps);
+        row.weights.add_to(&mut weights);
     }
     let mean = |sum: Sum| if batch.kept() == 0 { 0.0 } else { sum.value() / batch.kept() as f64 };
     found.kl = input.log_probs.and(input.ref_log_probs).map(|_| mean(kl));
     found.entropy = input.entropies.map(|_| mean(entropy));
-    found.clip_ratio = ratios.map(|_| shares.ratios());
+    found.clip_ratio = clipped_ratios(input).map(|_| shares.ratios());
     found.sampling = input.old_log_probs.and(input.rollout_log_probs).map(|_| {
         let gaps = gaps.or_zero();
         SamplingMetrics { mean: gaps.mean, max: gaps.max }

@@ -4,12 +4,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use tokenwise::exact::{self, KeyBits};
 
-use crate::{
-    columns::{in_precision, TokenColumns},
-    error::{wrong, OrRaise as _},
-    exact::{array, slice},
-    read::Reader,
-};
+use super::{array, slice, update};
+use crate::error::{wrong, OrRaise as _};
 
 /// The k-th smallest of the numbers of all ranks: each round counts, adds the counts of all ranks, and takes a step.
 #[pyclass(module = "tokenwise_rl")]
@@ -39,12 +35,7 @@ impl Selection {
         mask: Option<&Bound<'py, PyAny>>,
         cu_seqlens: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let columns = TokenColumns::read(&mut Reader::new(py), [("values", Some(values))], mask, cu_seqlens)?;
-        let batch = columns.tokens.batch(py)?;
-        in_precision!(columns, {
-            let values = columns.required::<R>("values");
-            py.detach(|| self.0.count(&batch, values)).or_raise(py)
-        })
+        update!(py, [values], mask, cu_seqlens, |batch| self.0.count(&batch, values))
     }
 
     /// The counts of this round: a sum over ranks is a merge.
