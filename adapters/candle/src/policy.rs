@@ -69,7 +69,7 @@ pub fn log_probs_and_entropy(batch: &Batch<'_>, input: LogProbInput<'_>, config:
 }
 
 /// Log-probabilities of the emitted tokens, as [`log_probs_and_entropy`] has them, bit for bit, in value and gradient.
-/// Takes about half the time where rows are short, and its result is one tensor, not a part of another.
+/// For losses that read no entropy: it is not computed, and the result is one tensor, not a part of another.
 ///
 /// # Errors
 ///
