@@ -2,7 +2,7 @@
 //!
 //! # The parts
 //!
-//! - [`log_probs_and_entropy`]: from logits, with a gradient to the logits.
+//! - [`log_probs_and_entropy`], [`token_log_probs`]: from logits, with a gradient to the logits.
 //! - [`loss()`]: every loss of tokenwise by its name, as a scalar with our closed-form gradient. [`ppo_clip`],
 //!   [`value_loss`] and the other functions of [`typed`] are the same with a config of the core.
 //! - [`call`]: every other formula by its name: rewards, advantages, rollout corrections, metrics.
@@ -38,7 +38,7 @@ pub use call::{call, Results};
 pub use error::{Error, Result};
 pub use inputs::{kept, Input, Inputs};
 pub use loss::{loss, surrogate, Loss};
-pub use policy::{log_probs_and_entropy, LogProbInput, LogProbs};
+pub use policy::{log_probs_and_entropy, token_log_probs, LogProbInput, LogProbs};
 pub use tokenwise_catalogue::{Domain, Value};
 pub use typed::{
     broadcast, cispo, dppo_kl, dppo_tv, dro, entropy_bonus, gae, gmpo, group_relative, gspo, kl_cov, kl_loss, luspo,

@@ -58,25 +58,38 @@ pub struct LogProbs {
 /// # Ok::<(), tokenwise_candle::Error>(())
 /// ```
 pub fn log_probs_and_entropy(batch: &Batch<'_>, input: LogProbInput<'_>, config: &PolicyConfig) -> Result<LogProbs> {
-    let (vocab, dims) = match input.logits.dims().split_last() {
-        Some((&vocab, dims)) => (vocab, dims),
-        None => return Err(Error::Rank { input: "logits" }),
-    };
+    let (vocab, dims) = rows_of(input.logits)?;
     let tokens: Vec<u32> = ids(batch, input.tokens, vocab)?;
     if !input.logits.device().is_cpu() {
         return on_device(batch, input.logits, tokens, config);
     }
-    let rows = Rows { tokens, keep: batch.mask().as_slice().to_vec(), vocab, config: *config };
-    let logits = input.logits;
-    let values = match logits.dtype() {
-        DType::F32 => rows.forward::<f32>(logits)?,
-        DType::F64 => rows.forward::<f64>(logits)?,
-        DType::BF16 => rows.forward::<half::bf16>(logits)?,
-        DType::F16 => rows.forward::<half::f16>(logits)?,
-        got => return Err(Error::DType { input: "logits", expected: "f32, f64, bf16 or f16".into(), got }),
-    };
-    let both = logits.apply_op1(RowsOp { rows, values, shape: [&[2], dims].concat() })?;
+    let rows = Rows { tokens, keep: batch.mask().as_slice().to_vec(), vocab, config: *config, entropy: true };
+    let both = rows.on_host(input.logits, [&[2], dims].concat())?;
     Ok(LogProbs { log_probs: both.get(0)?, entropy: both.get(1)? })
+}
+
+/// Log-probabilities of the emitted tokens, as [`log_probs_and_entropy`] has them, bit for bit, in value and gradient.
+/// For losses that read no entropy: it is not computed, and the result is one tensor, not a part of another.
+///
+/// # Errors
+///
+/// As [`log_probs_and_entropy`].
+pub fn token_log_probs(batch: &Batch<'_>, input: LogProbInput<'_>, config: &PolicyConfig) -> Result<Tensor> {
+    let (vocab, dims) = rows_of(input.logits)?;
+    let tokens: Vec<u32> = ids(batch, input.tokens, vocab)?;
+    if !input.logits.device().is_cpu() {
+        return Ok(on_device(batch, input.logits, tokens, config)?.log_probs);
+    }
+    let rows = Rows { tokens, keep: batch.mask().as_slice().to_vec(), vocab, config: *config, entropy: false };
+    rows.on_host(input.logits, dims.to_vec())
+}
+
+/// The size of the vocabulary, and the dimensions that count rows.
+fn rows_of(logits: &Tensor) -> Result<(usize, &[usize])> {
+    match logits.dims().split_last() {
+        Some((&vocab, dims)) => Ok((vocab, dims)),
+        None => Err(Error::Rank { input: "logits" }),
+    }
 }
 
 /// Token ids on the host. What a dropped slot holds is not looked at, so it may be negative.
@@ -113,30 +126,45 @@ struct Rows {
     keep: Vec<bool>,
     vocab: usize,
     config: PolicyConfig,
+    /// Whether entropies follow the log-probabilities.
+    entropy: bool,
 }
 
 impl Rows {
+    /// The operation over logits on the CPU.
+    fn on_host(self, logits: &Tensor, shape: Vec<usize>) -> Result<Tensor> {
+        let values = match logits.dtype() {
+            DType::F32 => self.forward::<f32>(logits)?,
+            DType::F64 => self.forward::<f64>(logits)?,
+            DType::BF16 => self.forward::<half::bf16>(logits)?,
+            DType::F16 => self.forward::<half::f16>(logits)?,
+            got => return Err(Error::DType { input: "logits", expected: "f32, f64, bf16 or f16".into(), got }),
+        };
+        Ok(logits.apply_op1(RowsOp { rows: self, values, shape })?)
+    }
+
     /// Every row is on its own: the layout does not matter.
     fn batch(&self) -> tokenwise::Result<Batch<'_>> {
         Batch::new(Layout::padded(1, self.keep.len())?, Mask::new(&self.keep))
     }
 
-    /// Log-probabilities, then entropies.
+    /// Log-probabilities, then entropies if they are wanted.
     fn forward<L>(&self, logits: &Tensor) -> Result<CpuStorage>
     where
         L: Logit + WithDType,
         L::Compute: WithDType,
     {
         let numbers = Numbers::<L>::of(logits)?;
-        let len = self.keep.len();
-        let mut values = vec![L::Compute::narrow(0.0); 2 * len];
-        let (log_probs, entropy) = values.split_at_mut(len);
-        policy::log_probs_and_entropy(
-            &self.batch()?,
-            policy::LogProbInput { logits: numbers.slice()?, vocab: self.vocab, tokens: &self.tokens },
-            &self.config,
-            policy::LogProbOutput { log_probs, entropy },
-        )?;
+        let (batch, len) = (self.batch()?, self.keep.len());
+        let input = policy::LogProbInput { logits: numbers.slice()?, vocab: self.vocab, tokens: &self.tokens };
+        let mut values = vec![L::Compute::narrow(0.0); if self.entropy { 2 * len } else { len }];
+        if self.entropy {
+            let (log_probs, entropy) = values.split_at_mut(len);
+            let output = policy::LogProbOutput { log_probs, entropy };
+            policy::log_probs_and_entropy(&batch, input, &self.config, output)?;
+        } else {
+            policy::token_log_probs(&batch, input, &self.config, &mut values)?;
+        }
         Ok(L::Compute::to_cpu_storage_owned(values))
     }
 
@@ -148,7 +176,11 @@ impl Rows {
     {
         let (numbers, slopes) = (Numbers::<L>::of(logits)?, Numbers::<L::Compute>::of(of_results)?);
         let (logits_slice, slopes) = (numbers.slice()?, slopes.slice()?);
-        let (grad_log_probs, grad_entropy) = slopes.split_at(slopes.len() / 2);
+        let none = vec![L::Compute::narrow(0.0); if self.entropy { 0 } else { slopes.len() }];
+        let (grad_log_probs, grad_entropy) = match self.entropy {
+            true => slopes.split_at(slopes.len() / 2),
+            false => (slopes, &none[..]),
+        };
         let mut gradient = vec![L::Compute::narrow(0.0); logits_slice.len()];
         policy::logits_gradient(
             &self.batch()?,
@@ -204,10 +236,8 @@ pub(crate) fn on_device(
         let must_be = "positive and finite";
         return Err(tokenwise::Error::Config { what: "temperature", must_be, got: temperature }.into());
     }
-    let (vocab, dims) = match logits.dims().split_last() {
-        Some((&vocab, dims)) => (vocab, dims.to_vec()),
-        None => return Err(Error::Rank { input: "logits" }),
-    };
+    let (vocab, dims) = rows_of(logits)?;
+    let dims = dims.to_vec();
     let rows = logits.elem_count() / vocab.max(1);
     if rows != batch.tokens() {
         return Err(tokenwise::Error::Length { what: "logits", expected: batch.tokens(), got: rows }.into());

@@ -16,7 +16,7 @@ use tokenwise::{
     weight::TokenWeight,
     Batch, Groups, Layout, Mask, Moments,
 };
-use tokenwise_candle::{log_probs_and_entropy, loss, value_loss, Inputs, LogProbInput, ValueInput};
+use tokenwise_candle::{loss, token_log_probs, value_loss, Inputs, LogProbInput, ValueInput};
 
 use crate::{
     adam::{Adam, AdamConfig},
@@ -359,9 +359,9 @@ pub fn update_actor(
             let loss = clock.formula(|| {
                 let batch = rollout.row(part)?;
                 let found = LogProbInput { logits: &logits, tokens: &tokens };
-                let found = log_probs_and_entropy(&batch, found, &PolicyConfig::default())?;
+                let log_probs = token_log_probs(&batch, found, &PolicyConfig::default())?;
                 let inputs = Inputs::new()
-                    .with("log_probs", &found.log_probs)
+                    .with("log_probs", &log_probs)
                     .with("old_log_probs", &old)
                     .with("ref_log_probs", &reference)
                     .with("advantages", &advantages)

@@ -6,7 +6,7 @@ use rand_chacha::{
     ChaCha8Rng,
 };
 use tokenwise::policy::PolicyConfig;
-use tokenwise_candle::{log_probs_and_entropy, LogProbInput};
+use tokenwise_candle::{log_probs_and_entropy, token_log_probs, LogProbInput};
 
 use crate::{
     plain::{KEEP, LEN, SEQUENCES},
@@ -90,6 +90,26 @@ fn half_precision_logits_are_read_as_they_are() {
         let expected = sum.backward().unwrap().get(&wide).unwrap().to_dtype(dtype).unwrap();
         assert_eq!(flat(Some(&expected), &expected), gradient);
     }
+}
+
+#[test]
+fn log_probs_alone_have_the_same_bits() {
+    for dtype in [DType::F32, DType::F64, DType::BF16] {
+        let (logits, tokens, [weights, _]) = random(dtype, true);
+        let input = LogProbInput { logits: &logits, tokens: &tokens };
+        let config = PolicyConfig { temperature: 0.7 };
+        let both = with_batch(|batch, _| log_probs_and_entropy(batch, input, &config)).unwrap().log_probs;
+        let alone = with_batch(|batch, _| token_log_probs(batch, input, &config)).unwrap();
+        assert_eq!((alone.dims(), flat(Some(&alone), &alone)), (both.dims(), flat(Some(&both), &both)));
+        let gradient = |log_probs: &Tensor| {
+            let gradients = (log_probs * &weights).unwrap().sum_all().unwrap().backward().unwrap();
+            flat(gradients.get(&logits), &logits)
+        };
+        assert_eq!(gradient(&alone), gradient(&both));
+    }
+    let scalar = Tensor::new(0.0_f32, &Device::Cpu).unwrap();
+    let input = LogProbInput { logits: &scalar, tokens: &scalar };
+    assert!(with_batch(|batch, _| token_log_probs(batch, input, &PolicyConfig::default())).is_err());
 }
 
 #[test]
