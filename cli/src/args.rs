@@ -105,13 +105,13 @@ pub(crate) struct Drawing {
     #[arg(long, default_value_t = 1, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) smooth: u32,
     /// Mark the step from which the entropy stays below this share of its first value, between 0 and 1
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, allow_negative_numbers = true, value_name = "SHARE")]
     pub(crate) collapse: Option<f64>,
     /// Width of the picture in points; text keeps its size
     #[arg(long, default_value_t = 720, value_parser = clap::value_parser!(u32).range(320..=4000))]
     pub(crate) width: u32,
     /// Pixels per point of a .png
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 2.0)]
     pub(crate) scale: f32,
     /// Print the statistics as JSON
     #[arg(long)]
@@ -148,16 +148,16 @@ pub(crate) struct Metrics {
     #[arg(long, value_name = "PROFILE", value_parser = profile())]
     pub(crate) diff: Option<Profile>,
     /// Lower clip range (1 − ε)
-    #[arg(long, default_value_t = 0.2)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 0.2)]
     pub(crate) clip_low: f64,
     /// Upper clip range (1 + ε)
-    #[arg(long, default_value_t = 0.2)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 0.2)]
     pub(crate) clip_high: f64,
     /// Coefficient of the KL loss in verl's actor/loss; default: verl's own
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, allow_negative_numbers = true, value_name = "NUMBER")]
     pub(crate) kl_coefficient: Option<f64>,
     /// Coefficient of the entropy bonus; default: none
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, allow_negative_numbers = true, value_name = "NUMBER")]
     pub(crate) entropy_coefficient: Option<f64>,
     /// Correct for the sampler (needs rollout_log_probs); TRL always does
     #[arg(long)]
@@ -203,7 +203,7 @@ pub(crate) struct Lint {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Largest difference at which two values count as equal
-    #[arg(long, default_value_t = 1e-4)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1e-4)]
     pub(crate) tolerance: f64,
     /// The file holds the first update after sampling: every ratio must be 1
     #[arg(long)]
@@ -243,13 +243,13 @@ pub(crate) struct Explain {
     #[arg(long = "field", value_name = "FIELD=NAME", requires = "row")]
     pub(crate) fields: Vec<String>,
     /// Coefficient of the KL penalty
-    #[arg(long, requires = "row", default_value_t = 0.1)]
+    #[arg(long, allow_negative_numbers = true, requires = "row", default_value_t = 0.1)]
     pub(crate) beta: f64,
     /// Discount γ
-    #[arg(long, requires = "row", default_value_t = 1.0)]
+    #[arg(long, allow_negative_numbers = true, requires = "row", default_value_t = 1.0)]
     pub(crate) gamma: f64,
     /// λ of GAE
-    #[arg(long, requires = "row", default_value_t = 0.95)]
+    #[arg(long, allow_negative_numbers = true, requires = "row", default_value_t = 0.95)]
     pub(crate) lambda: f64,
     /// The value to explain: a row and a token counted from 1, e.g. advantage:3
     #[arg(long, value_name = "ROW:TOKEN")]

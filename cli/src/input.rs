@@ -280,7 +280,7 @@ fn is_like(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// By the numbers in names: `step_9` before `step_10`.
-fn sort(files: &mut [PathBuf]) {
+pub(crate) fn sort(files: &mut [PathBuf]) {
     files.sort_by_cached_key(|path| natural(&path.to_string_lossy()));
 }
 

@@ -173,7 +173,7 @@ impl<'l> Cursor<'l> {
     }
 
     /// A finite number, correctly rounded.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self) -> Option<f64> {
         let (x, length) = decimal(self.line.get(self.at..)?)?;
         self.at += length;

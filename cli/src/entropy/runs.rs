@@ -132,7 +132,7 @@ pub(crate) fn label_of(file: &Path) -> String {
     stem.strip_prefix(PREFIX).or(stem.strip_prefix(METRICS)).unwrap_or(&stem).to_string()
 }
 
-/// All histories below a folder, ordered by path, with unique labels. A metrics file beside the history of the same
+/// All histories below a folder, ordered by the numbers in their paths, with unique labels. A metrics file beside the history of the same
 /// experiment holds the same numbers and is left out.
 pub(crate) fn scan(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     let mut found: Vec<PathBuf> = Vec::new();
@@ -143,7 +143,7 @@ pub(crate) fn scan(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
             found.push(path.to_path_buf());
         }
     })?;
-    found.sort();
+    crate::input::sort(&mut found);
     let is_history = |file: &Path| file.extension().is_some_and(|ending| ending == "json");
     let all = found.clone();
     found.retain(|file| {

@@ -12,7 +12,7 @@ use crate::{
     args::{Explain, Language, Reading},
     failure::{Failure, Result},
     input,
-    output::{cell as shortened, number, print, table},
+    output::{cell as shortened, number, print, table, warn},
     rollout::{Column, Files, Rollouts},
 };
 use chain::{Chain, Quantity};
@@ -24,9 +24,11 @@ pub(crate) fn run(options: &Explain, memory: Budget) -> Result<()> {
         (Some(path), None) => from_file(path, memory)?,
         (None, _) => Chain::one_plus_one(),
     };
-    let found = chain.found().map_err(|error| match &options.file {
-        Some(path) => Failure::input(path, error),
-        None => Failure::usage(error.to_string()),
+    let found = chain.found().map_err(|error| match (&options.file, options.row) {
+        // with a row, β, γ and λ are options
+        (Some(_), Some(_)) => Failure::usage(format!("--{error}")),
+        (Some(path), None) => Failure::input(path, error),
+        (None, _) => Failure::usage(error.to_string()),
     })?;
     let cell = options
         .cell
@@ -138,15 +140,23 @@ fn of_row(rollouts: &Rollouts, row: usize, options: &Explain) -> std::result::Re
     let mask = rollouts.kept()[slots.clone()].to_vec();
     let about = &rollouts.rows[row];
     let log_probs = column(Column::OldLogProbs).or_else(|| column(Column::LogProbs));
-    let kl = match (log_probs, column(Column::RefLogProbs)) {
-        (Some(ours), Some(theirs)) => ours.iter().zip(&theirs).map(|(a, b)| a - b).collect(),
-        _ => vec![0.0; n],
-    };
+    let difference = |ours: Vec<f64>, theirs: Vec<f64>| ours.iter().zip(&theirs).map(|(a, b)| a - b).collect();
+    let kl: Option<Vec<f64>> = log_probs.zip(column(Column::RefLogProbs)).map(|(a, b)| difference(a, b));
     let placed = about.score.map(|score| {
         let last = mask.iter().rposition(|keep| *keep);
         (0..n).map(|slot| if Some(slot) == last { score } else { 0.0 }).collect()
     });
-    let scores = column(Column::Scores).or(placed).or_else(|| column(Column::Rewards));
+    // the rewards of a trainer hold the penalty already
+    let (scores, kl) = match column(Column::Scores).or(placed) {
+        Some(scores) => (Some(scores), kl),
+        None => (column(Column::Rewards), None),
+    };
+    let values = column(Column::Values);
+    let nothing = |name: &str, found: &Option<Vec<f64>>| found.is_none().then(|| name.to_string());
+    let assumed: Vec<String> = [nothing("kl", &kl), nothing("value", &values)].into_iter().flatten().collect();
+    if scores.is_some() && !assumed.is_empty() {
+        warn(&format!("the row has no {}: 0 is assumed", assumed.join(" and no ")));
+    }
     let texts: Vec<String> = rollouts.texts().skip(slots.start).take(n).map(String::from).collect();
     let token = |slot: usize| match texts.get(slot) {
         Some(text) if !text.is_empty() => text.clone(),
@@ -156,8 +166,8 @@ fn of_row(rollouts: &Rollouts, row: usize, options: &Explain) -> std::result::Re
         tokens: (0..n).map(token).collect(),
         mask,
         scores: scores.ok_or("it has no score, token_level_scores or rewards")?,
-        kl,
-        values: column(Column::Values).unwrap_or_else(|| vec![0.0; n]),
+        kl: kl.unwrap_or_else(|| vec![0.0; n]),
+        values: values.unwrap_or_else(|| vec![0.0; n]),
         beta: options.beta,
         gamma: options.gamma,
         lambda: options.lambda,

@@ -327,14 +327,17 @@ impl Figure {
         canvas.text(middle, 13.0, "middle", "", "over all steps");
     }
 
-    /// Below the panels, in as many rows as it needs; returns where it ends.
+    /// Below the panels, in one row or in columns; returns where it ends.
     fn legend(&self, canvas: &mut Canvas, curves: &[Curve], mut top: f64) -> f64 {
         let right = self.width - MARGIN;
         let longest = right - MARGIN - SWATCH;
+        let labels: Vec<Vec<String>> = curves.iter().map(|curve| broken(&curve.label, longest, TEXT)).collect();
+        let wide = |lines: &Vec<String>| lines.iter().map(|line| width(line, TEXT)).fold(0.0, f64::max);
+        let in_one_row = labels.iter().fold(MARGIN - GAP, |x, lines| x + GAP + SWATCH + wide(lines)) <= right;
+        let widest = labels.iter().map(wide).fold(0.0, f64::max);
         let mut x = MARGIN;
-        for (index, curve) in curves.iter().enumerate() {
-            let lines = broken(&curve.label, longest, TEXT);
-            let wide = lines.iter().map(|line| width(line, TEXT)).fold(0.0, f64::max);
+        for (index, lines) in labels.iter().enumerate() {
+            let wide = if in_one_row { wide(lines) } else { widest };
             if x > MARGIN && x + SWATCH + wide > right {
                 x = MARGIN;
                 top += LINE;
@@ -408,6 +411,38 @@ mod tests {
         let svg = Figure { panels: vec![panel], width: 720.0, shape: 0.6, ..Figure::default() }.svg();
         // five dashed curves and five dashed swatches
         assert_eq!(svg.matches("stroke-dasharray=\"7 3\"").count(), 10);
+    }
+
+    /// The labels of curves and where each begins.
+    fn legend_of(labels: &[&str]) -> Vec<(f64, f64)> {
+        let curves = labels.iter().map(|label| Curve {
+            label: label.to_string(),
+            points: vec![(1.0, 1.0), (2.0, 2.0)],
+            ..Curve::default()
+        });
+        let panel = Panel { curves: curves.collect(), ..Panel::default() };
+        let svg = Figure { panels: vec![panel], width: 500.0, shape: 0.6, ..Figure::default() }.svg();
+        let number = |line: &str, name: &str| -> f64 {
+            line.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+        };
+        let place = |label: &&str| {
+            let line = svg.lines().find(|line| line.contains(&format!(">{label}<"))).unwrap();
+            (number(line, "x"), number(line, "y"))
+        };
+        labels.iter().map(place).collect()
+    }
+
+    #[test]
+    fn a_legend_of_several_rows_has_columns() {
+        let places = legend_of(&["run_1", "run_2_with_a_longer_name", "run_3", "run_4_longer", "run_5", "run_6"]);
+        let (first, row) = (places[0].0, places[0].1);
+        let columns = places.iter().filter(|(_, y)| *y == row).count();
+        assert!(columns > 1 && columns < places.len(), "{places:?}");
+        for (index, (x, _)) in places.iter().enumerate() {
+            assert_eq!(*x, places[index % columns].0, "{places:?}");
+        }
+        let one_row = legend_of(&["a", "bb", "c"]);
+        assert!(one_row.iter().all(|(_, y)| *y == one_row[0].1) && one_row[2].0 < first + 150.0, "{one_row:?}");
     }
 
     #[test]

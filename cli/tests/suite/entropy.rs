@@ -111,6 +111,13 @@ fn a_scan_finds_every_history_below_a_folder() {
     let labels: Vec<&str> =
         lines[0]["runs"].as_array().unwrap().iter().filter_map(|run| run["label"].as_str()).collect();
     assert_eq!(labels, ["questioner", "solver (b/c)", "solver (d)"]);
+    let many = Folder::new("scan-order");
+    for run in [10, 9, 1] {
+        many.file(&format!("entropy_history_run{run}.json"), history([1.0].into_iter()));
+    }
+    let done = many.run(&["entropy", "scan", ".", "-o", "x.svg"]).done();
+    let place = |run: &str| done.out.find(run).unwrap();
+    assert!(place("run1 ") < place("run9 ") && place("run9 ") < place("run10 "), "{}", done.out);
     let empty = Folder::new("scan-empty");
     empty
         .run(&["entropy", "scan", ".", "-o", "x.svg"])

@@ -188,7 +188,22 @@ fn a_row_of_a_rollout_file_is_explained() {
     let folder = Folder::new("row");
     let done = folder.run(&["explain", &fixture("rollouts.jsonl"), "--row", "2", "--cell", "advantage:3"]).done();
     assert!(done.out.contains("A_3 =") && done.out.lines().all(|line| line.chars().count() <= 90), "{}", done.out);
+    assert_eq!(done.err, "");
     folder.run(&["explain", &fixture("rollouts.jsonl"), "--row", "9"]).refused(3, &["there is no row 9"]);
+    folder
+        .run(&["explain", &fixture("rollouts.jsonl"), "--row", "1", "--gamma", "-1"])
+        .refused(2, &["--gamma: must be in [0, 1], got -1"]);
+    // rewards hold the penalty already; what the row does not have is told
+    let numbers = "\"log_probs\": [-1, -2], \"ref_log_probs\": [-2, -4]";
+    for (score, rewards, warning) in [
+        ("\"rewards\": [0.25, 1]", [0.25, 1.0], "no kl and no value: 0 is assumed"),
+        ("\"score\": 1", [-0.1, 0.8], "no value: 0 is assumed"),
+    ] {
+        folder.file("x.jsonl", format!("{{{score}, {numbers}}}\n"));
+        let done = folder.run(&["explain", "x.jsonl", "--row", "1", "--json"]).done();
+        assert_eq!(done.json()[0]["rows"]["reward"], serde_json::json!(rewards), "{done:?}");
+        assert!(done.err.contains(warning), "{done:?}");
+    }
 }
 
 #[test]

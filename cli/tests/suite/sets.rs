@@ -208,6 +208,11 @@ fn a_table_tells_what_differs_where_and_why() {
     folder
         .run(&["metrics", &fixture("7.jsonl"), "--kl-coefficient", "inf"])
         .refused(2, &["--kl-coefficient", "finite"]);
+    // a number below 0 is a number, not another option
+    folder.run(&["metrics", &fixture("7.jsonl"), "--kl-coefficient", "-0.1"]).done();
+    folder
+        .run(&["metrics", &fixture("7.jsonl"), "--clip-low", "-1"])
+        .refused(2, &["--clip-low: expected a number of at least 0, got -1"]);
 }
 
 #[test]

@@ -18,13 +18,43 @@ const FIVE: [u64; 28] = {
     powers
 };
 
+/// Powers of ten up to 10⁸.
+const POWER: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
 /// Any number of so many digits fits u64.
 const MOST_DIGITS: usize = 19;
 
 /// The number at the beginning of a text and its length in bytes; `None` if there is no finite number as JSON spells
 /// it.
-#[inline]
+#[inline(always)]
 pub(super) fn decimal(bytes: &[u8]) -> Option<(f64, usize)> {
+    match short(bytes) {
+        None => any(bytes),
+        found => found,
+    }
+}
+
+/// A number such as `-0.1234`: one digit, a point, and fewer than eight places. No loop, and no branch that depends on
+/// the number of places.
+#[inline(always)]
+fn short(bytes: &[u8]) -> Option<(f64, usize)> {
+    let sign = usize::from(*bytes.first()? == b'-');
+    let text: &[u8; 10] = bytes.get(sign..)?.first_chunk()?;
+    let whole = text[0].wrapping_sub(b'0');
+    let word = word(text.last_chunk()?);
+    let places = digit_count(word);
+    let next = (word >> (8 * (places % 8))) as u8 ^ b'0';
+    if whole > 9 || text[1] != b'.' || matches!(places, 0 | 8) || matches!(next, b'e' | b'E') {
+        return None;
+    }
+    let mantissa = u64::from(whole) * POWER[places] + eight_digits(word << (64 - 8 * places));
+    // both are exact, so the quotient is rounded once
+    let x = mantissa as f64 / TEN[places];
+    Some((f64::from_bits(x.to_bits() | (sign as u64) << 63), sign + 2 + places))
+}
+
+#[inline(never)]
+fn any(bytes: &[u8]) -> Option<(f64, usize)> {
     let first = usize::from(*bytes.first()? == b'-');
     let (mut mantissa, mut at) = digits(bytes, first, 0);
     let whole = at - first;
@@ -34,7 +64,7 @@ pub(super) fn decimal(bytes: &[u8]) -> Option<(f64, usize)> {
     let mut places = 0;
     if bytes.get(at) == Some(&b'.') {
         let point = at + 1;
-        (mantissa, at) = digits(bytes, point, mantissa);
+        (mantissa, at) = many_digits(bytes, point, mantissa);
         places = at - point;
         if places == 0 {
             return None;
@@ -78,6 +108,49 @@ fn digits(bytes: &[u8], mut at: usize, mut number: u64) -> (u64, usize) {
         at += 1;
     }
     (number, at)
+}
+
+/// The same, up to eight of them at a time.
+#[inline(always)]
+fn many_digits(bytes: &[u8], mut at: usize, mut number: u64) -> (u64, usize) {
+    while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = word(eight);
+        let count = digit_count(word);
+        if count == 0 {
+            return (number, at);
+        }
+        // zeros in front of fewer than eight
+        number = number.wrapping_mul(POWER[count]).wrapping_add(eight_digits(word << (64 - 8 * count)));
+        at += count;
+        if count < 8 {
+            return (number, at);
+        }
+    }
+    digits(bytes, at, number)
+}
+
+/// Eight bytes, the first in the lowest; a digit has its value.
+#[inline(always)]
+fn word(bytes: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030
+}
+
+/// How many of its bytes are digits before the first that is none.
+#[inline(always)]
+fn digit_count(word: u64) -> usize {
+    // the high bit of the first byte above 9 is set, whatever is behind it
+    let others = (word | word.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080;
+    others.trailing_zeros() as usize / 8
+}
+
+/// The number of eight digits, one in each byte, the first in the lowest: neighbours are joined three times.
+#[inline(always)]
+fn eight_digits(word: u64) -> u64 {
+    const EVERY_FOURTH: u64 = 0x0000_00ff_0000_00ff;
+    let pairs = word.wrapping_mul(10).wrapping_add(word >> 8);
+    let first = (pairs & EVERY_FOURTH).wrapping_mul(100 + (1_000_000 << 32));
+    let second = ((pairs >> 16) & EVERY_FOURTH).wrapping_mul(1 + (10_000 << 32));
+    first.wrapping_add(second) >> 32
 }
 
 /// `m / 10^places`.
@@ -186,6 +259,21 @@ mod tests {
                 format!("1e-0000{digits}"),
             ] {
                 assert_parsed(&text);
+            }
+        }
+    }
+
+    #[test]
+    fn digits_end_at_the_first_byte_that_is_none() {
+        for count in 1..20 {
+            let text = format!("-0.{}", &"98765432109876543210"[..count]);
+            let wanted: f64 = text.parse().unwrap();
+            for end in (0..=u8::MAX).filter(|byte| !matches!(byte, b'0'..=b'9' | b'e' | b'E')) {
+                for rest in [&[0xff; 9], b"123456789", &[0; 9]] {
+                    let bytes = [text.as_bytes(), &[end], rest].concat();
+                    let found = decimal(&bytes).map(|(x, length)| (x.to_bits(), length));
+                    assert_eq!(found, Some((wanted.to_bits(), text.len())), "{text} before {end}");
+                }
             }
         }
     }
