@@ -101,7 +101,7 @@ pub fn log_probs_and_entropy<L: Logit>(
     let scale = check_log_probs(batch, &input, config, &output)?;
     let LogProbOutput { log_probs, entropy } = output;
     each_slot(batch, input.logits, input.vocab, scale, [log_probs, entropy], &|slot, logits, row| {
-        [row.log_prob(logits[input.tokens[slot] as usize].load() * scale), row.entropy()]
+        row.log_prob_and_entropy(logits[input.tokens[slot] as usize].load() * scale)
     });
     Ok(())
 }

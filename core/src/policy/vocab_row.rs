@@ -31,7 +31,8 @@ mod tests;
 const AHEAD: usize = 3;
 /// Lanes of the running minimum and maximum; a divisor of [`BLOCK`].
 const RANGE: usize = 32;
-/// A row of at most this many entries is one short block, which has less padding. Changes no bit.
+/// A row of at most this many entries is one short block, which has less padding. Changes no bit. Rows of at most
+/// [`LANES`] entries have even shorter ones.
 const SHORT: usize = if CHUNK > RANGE { CHUNK } else { RANGE };
 
 /// `z = logit / τ`; `m` the largest z. −inf entries contribute 0 to every sum.
@@ -60,13 +61,22 @@ impl<R: Real> VocabRow<R> {
     }
 
     /// H = ln Σ e^z − Σ p z.
+    #[inline(always)]
     pub(crate) fn entropy(&self) -> f64 {
-        self.log_sum() - self.weighted / self.sum
+        self.log_prob_and_entropy(self.max)[1]
     }
 
     /// ln p of an entry.
+    #[inline(always)]
     pub(crate) fn log_prob(&self, z: R) -> f64 {
-        z.widen() - self.max.widen() - self.log_sum()
+        self.log_prob_and_entropy(z)[0]
+    }
+
+    /// Both by one logarithm.
+    #[inline(always)]
+    pub(crate) fn log_prob_and_entropy(&self, z: R) -> [f64; 2] {
+        let log_sum = self.log_sum();
+        [z.widen() - self.max.widen() - log_sum, log_sum - self.weighted / self.sum]
     }
 
     /// Σ p².
@@ -123,7 +133,7 @@ impl<R: Real> VocabRow<R> {
             let mut below = None;
             let sums: [f64; N] = match by_hand {
                 Some(sums) => array::from_fn(|n| sums[n].widen()),
-                None if W == SHORT => {
+                None if W <= SHORT => {
                     // the rest as well: reading a short row costs less than calling a function that reads it again
                     let block = [(z, logits.len())];
                     let sums: [f64; 4] = match near {
@@ -176,7 +186,10 @@ impl<R: Real> VocabRow<R> {
 #[inline(never)] // once instead of in every kernel
 #[multiversion(avx512)]
 fn read_short<L: Logit>(logits: &[L], scale: L::Compute) -> VocabRow<L::Compute> {
-    VocabRow::read_blocks::<L, 3, SHORT>(logits, scale)
+    match logits.len() <= LANES {
+        true => VocabRow::read_blocks::<L, 3, LANES>(logits, scale),
+        false => VocabRow::read_blocks::<L, 3, SHORT>(logits, scale),
+    }
 }
 
 /// A buffer for one block as `z`: up to `W` entries, padded. Cache-line aligned.
@@ -222,13 +235,14 @@ fn range<R: Real, const W: usize>(z: &[R; W]) -> (R, R) {
         return (least, largest);
     }
     let (mut least, mut largest) = ([R::infinity(); RANGE], [R::neg_infinity(); RANGE]);
-    for z in z.chunks_exact(RANGE) {
-        for lane in 0..RANGE {
+    let width = W.min(RANGE);
+    for z in z.chunks_exact(width) {
+        for lane in 0..width {
             least[lane] = if z[lane] < least[lane] { z[lane] } else { least[lane] };
             largest[lane] = if z[lane] > largest[lane] { z[lane] } else { largest[lane] };
         }
     }
-    let mut half = RANGE / 2;
+    let mut half = width / 2;
     while half > 0 {
         for lane in 0..half {
             least[lane] = if least[lane + half] < least[lane] { least[lane + half] } else { least[lane] };
@@ -309,15 +323,16 @@ pub(crate) fn block_sums<R: Real, const INS: usize, const N: usize, const W: usi
     of: &impl Terms<R, INS, N>,
 ) -> [f64; N] {
     let (mut lanes, mut terms) = ([[R::zero(); LANES]; N], [[R::zero(); CHUNK]; N]);
-    let len = blocks[0].1;
-    for start in (0..len).step_by(CHUNK) {
-        let z = blocks.map(|(z, _)| &z[start..start + CHUNK]);
-        for i in 0..CHUNK {
+    let (len, width) = (blocks[0].1, W.min(CHUNK));
+    for start in (0..len).step_by(width) {
+        let z = blocks.map(|(z, _)| &z[start..start + width]);
+        for i in 0..width {
             let term = of.of(array::from_fn(|b| z[b][i]));
             (0..N).for_each(|n| terms[n][i] = term[n]);
         }
-        let live = CHUNK.min(len - start);
+        let live = width.min(len - start);
         for (lanes, terms) in lanes.iter_mut().zip(&mut terms) {
+            let terms = &mut terms[..width];
             // +0 changes no lane: none is ever −0
             terms[live..].fill(R::zero());
             let mut sums = *lanes;
