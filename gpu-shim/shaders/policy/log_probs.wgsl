@@ -176,22 +176,22 @@ fn load_some(first: u32, end: u32) -> vec4<u32> {
 // Of the entries `start` to `start + end`, in thread 0.
 fn statistics(thread: u32, start: u32, end: u32) -> Statistics {
     var own = nothing_yet();
-    // while there are sixteen for every thread
-    let whole = end / (4u * ROW_STEP);
-    var first = start + 4u * thread;
-    for (var step = 0u; step < whole; step++) {
+    // entries of a team: four for each thread, several times
+    let share = (end + 4u * ROW_THREADS - 1u) / (4u * ROW_THREADS) * (4u * TEAM);
+    let stop = start + min(end, (thread / TEAM + 1u) * share);
+    var first = start + min(end, thread / TEAM * share) + 4u * (thread % TEAM);
+    for (; first + 12u * TEAM + 4u <= stop; first += 16u * TEAM) {
         let a = load_four(first);
-        let b = load_four(first + ROW_STEP);
-        let c = load_four(first + 2u * ROW_STEP);
-        let d = load_four(first + 3u * ROW_STEP);
+        let b = load_four(first + 4u * TEAM);
+        let c = load_four(first + 8u * TEAM);
+        let d = load_four(first + 12u * TEAM);
         own = with_sixteen(own, a, b, c, d);
-        first += 4u * ROW_STEP;
     }
-    if (whole * 4u * ROW_STEP < end) {
-        let a = load_some(first, start + end);
-        let b = load_some(first + ROW_STEP, start + end);
-        let c = load_some(first + 2u * ROW_STEP, start + end);
-        let d = load_some(first + 3u * ROW_STEP, start + end);
+    if (first < stop) {
+        let a = load_some(first, stop);
+        let b = load_some(first + 4u * TEAM, stop);
+        let c = load_some(first + 8u * TEAM, stop);
+        let d = load_some(first + 12u * TEAM, stop);
         own = with_sixteen(own, a, b, c, d);
     }
 

@@ -22,8 +22,11 @@ fn logits_gradient(
     let at = flat_group(group, groups);
     let slot = params.first + at;
     let start = params.shift + at * params.vocab;
-    // threads take groups of four in turns
+    // groups of four, those of a team, and those of this thread
     let fours = params.entries / 4u;
+    let share = (fours + ROW_THREADS - 1u) / ROW_THREADS * TEAM;
+    let first = min(fours, thread / TEAM * share) + thread % TEAM;
+    let stop = min(fours, (thread / TEAM + 1u) * share);
     let kept = (slots[slot] & 3u) >= SLOT_KEPT;
     let row = rows[slot];
     let g_bits = grad_log_probs[slot];
@@ -34,7 +37,7 @@ fn logits_gradient(
     let nan = row.valid == 0u || is_nan_bits(g_bits) || is_nan_bits(h_bits);
     if (!kept || nan) {
         let all = select(0u, NAN_BITS, kept);
-        for (var four = thread; four < fours; four += ROW_THREADS) {
+        for (var four = first; four < stop; four += TEAM) {
             store_four(start + 4u * four, vec4<u32>(all));
         }
         for (var entry = 4u * fours + thread; entry < params.entries; entry += ROW_THREADS) {
@@ -46,7 +49,7 @@ fn logits_gradient(
     let h = finite(h_bits) * params.scale;
     // exponents of the results: those of infinities and NaN left the range
     var largest = vec4<u32>(0u);
-    for (var four = thread; four < fours; four += ROW_THREADS) {
+    for (var four = first; four < stop; four += TEAM) {
         let gradient = gradients(load_four(start + 4u * four), row, g, h);
         largest = max(largest, exponents(gradient));
         store_four(start + 4u * four, bitcast<vec4<u32>>(gradient));
@@ -58,7 +61,8 @@ fn logits_gradient(
     }
     // wraps for a token of an earlier piece
     let token = tokens[slot] - params.first_entry;
-    let writer = select(token - 4u * fours, (token / 4u) % ROW_THREADS, token < 4u * fours);
+    let of_four = token / 4u / max(share, 1u) * TEAM + token / 4u % TEAM;
+    let writer = select(token - 4u * fours, of_four, token < 4u * fours);
     if (token < params.entries && thread == writer) {
         let gradient = gradients(vec4<u32>(load_logit(start + token)), row, g, h) + g;
         largest = max(largest, exponents(gradient));

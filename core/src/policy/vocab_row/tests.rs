@@ -37,7 +37,9 @@ fn exact(distance: f64, others: f64) -> (f64, f64) {
 
 #[test]
 fn nearly_certain_tokens_are_relatively_accurate() {
-    for distance in [1.0, 5.0, 15.0, 20.0, 30.0, 60.0] {
+    // miri needs a second for a row of 2000
+    let distances: &[f64] = if cfg!(miri) { &[20.0] } else { &[1.0, 5.0, 15.0, 20.0, 30.0, 60.0] };
+    for &distance in distances {
         // the maximum in the first, a middle and the last block, and in one that is not full
         for (len, place) in [(2, 0), (2, 1), (512, 100), (2000, 0), (2000, 1000), (2000, 1999)] {
             let mut logits = vec![-distance; len];
