@@ -202,7 +202,7 @@ fn tokens(
         }
         wgsl.push_str(
             "    for (var item = 0u; item < ITEMS; item++) {
-        let at = (block * ITEMS + item) * THREADS + thread;
+        let at = item_slot(block, item, thread);
         if (at >= params.tokens) { continue; }
         let word = slots[at];
         let kind = word & 3u;

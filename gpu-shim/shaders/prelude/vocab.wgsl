@@ -38,9 +38,6 @@ struct Row {
 
 // Threads of a workgroup, which reads one row.
 const ROW_THREADS: u32 = 256u;
-// Neighbouring threads that read a part of the row together, 128 bytes at once: the cache line of a GPU. A software device
-// runs as many threads to the end before the next, and reads memory in order only if their part has no gaps.
-const TEAM: u32 = 8u;
 
 // e^−88 is less than the least normal f32: entries this far below the maximum contribute nothing.
 const REACH: f32 = 88.0;
