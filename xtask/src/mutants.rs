@@ -54,46 +54,44 @@ pub(crate) struct Options {
 
 pub(crate) fn mutants(workspace: &Workspace, options: &Options) -> Result<()> {
     NEEDS.iter().try_for_each(|need| need.ensure(workspace))?;
-    let list = stdout_of(cargo_mutants(workspace).arg("--list"))?;
+    let list = stdout_of(cargo_mutants(workspace, &MUTATED).arg("--list"))?;
     let total = list.lines().count();
     let shards = total.checked_div(options.count).unwrap_or(1).max(1);
     let shard = format!("{}/{shards}", options.seed % shards);
     say(&format!("{total} mutants, of which every {shards}th, beginning with number {}", options.seed % shards));
     let output = workspace.target.join("xtask/mutants");
     if output.exists() {
-        // the second step continues the first, never an earlier run
+        // no results of an earlier run
         fs::remove_dir_all(&output).with_context(|| output.display().to_string())?;
     }
     fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
-    let sample = |package: &str| {
-        let mut command = cargo_mutants(workspace);
-        command.args(["--shard", &shard, "--sharding", "round-robin", "--no-shuffle", "--profile", "mutants"]);
-        command.args(["--test-package", package]).arg("--output").arg(&output);
+    let tested_by = |package: &str, files: &[&str]| {
+        let mut command = cargo_mutants(workspace, files);
+        command.args(["--profile", "mutants", "--no-shuffle", "--test-package", package]).arg("--output").arg(&output);
         command
     };
+    let mut quick = tested_by("tokenwise", &MUTATED);
+    quick.args(["--shard", &shard, "--sharding", "round-robin", "--features", "rayon"]);
     // with threads, which the suite has not; without tests of what is not changed, most of the time of all unit tests
-    ended(sample("tokenwise").args([
-        "--features",
-        "rayon",
-        "--",
-        "--lib",
-        "--",
-        "--skip",
-        "math::",
-        "--skip",
-        "exact::",
-    ]))?;
+    ended(quick.args(["--", "--lib", "--", "--skip", "math::", "--skip", "exact::"]))?;
     let missed = output.join("mutants.out/missed.txt");
-    if !read(&missed)?.is_empty() {
+    let survivors = read(&missed)?;
+    if !survivors.is_empty() {
         let limit = (SLOWER * suite(workspace)?).max(SHORTEST).as_secs().to_string();
-        let again = ["--iterate", "--baseline", "skip", "--timeout", &limit, "--", "--test", "suite"];
-        ended(sample("tokenwise-tests").args(again))?;
+        let files: Vec<&str> = survivors.lines().filter_map(|mutant| mutant.split(':').next()).collect();
+        let mut thorough = tested_by("tokenwise-tests", &files);
+        // by name: a shard of what is left would be other mutants; deleted fields are tested whatever is named
+        survivors.lines().for_each(|mutant| {
+            thorough.args(["--re", &exactly(mutant)]);
+        });
+        ended(thorough.args(["--baseline", "skip", "--timeout", &limit, "--", "--test", "suite"]))?;
     }
 
     let missed = read(&missed)?;
     let explained = read(&workspace.root.join(EXPLAINED))?;
+    let missed = missed.lines().filter(|mutant| survivors.lines().any(|survivor| survivor == *mutant));
     let (known, new): (Vec<&str>, Vec<&str>) =
-        missed.lines().partition(|mutant| explained.contains(&format!("`{}`", without_place(mutant))));
+        missed.partition(|mutant| explained.contains(&format!("`{}`", without_place(mutant))));
     say(&format!("{} survivors that {EXPLAINED} explains, {} others", known.len(), new.len()));
     if new.is_empty() {
         return Ok(());
@@ -120,10 +118,10 @@ fn suite(workspace: &Workspace) -> Result<Duration> {
     Ok(start.elapsed())
 }
 
-fn cargo_mutants(workspace: &Workspace) -> Command {
+fn cargo_mutants(workspace: &Workspace, files: &[&str]) -> Command {
     let mut command = workspace.command(workspace.tool("cargo-mutants"));
     command.args(["mutants", "--package", "tokenwise"]);
-    MUTATED.iter().for_each(|files| {
+    files.iter().for_each(|files| {
         command.args(["--file", files]);
     });
     command
@@ -138,6 +136,15 @@ fn ended(command: &mut Command) -> Result<()> {
     bail!("`{}` failed ({status})", shown(command));
 }
 
+/// A regular expression for one text.
+fn exactly(text: &str) -> String {
+    let escaped = text.chars().map(|letter| match letter {
+        letter if letter.is_alphanumeric() || letter == ' ' => letter.to_string(),
+        letter => format!("\\x{{{:x}}}", u32::from(letter)),
+    });
+    format!("^{}$", escaped.collect::<String>())
+}
+
 /// `FILE:LINE:COLUMN: CHANGE` as `FILE: CHANGE`, which stays the same when other lines change.
 fn without_place(mutant: &str) -> String {
     let (place, change) = mutant.split_once(": ").unwrap_or((mutant, ""));
@@ -147,6 +154,11 @@ fn without_place(mutant: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_escaped() {
+        assert_eq!(exactly("a.rs:1: replace * with /"), r"^a\x{2e}rs\x{3a}1\x{3a} replace \x{2a} with \x{2f}$");
+    }
 
     #[test]
     fn a_mutant_is_known_whatever_its_line() {
