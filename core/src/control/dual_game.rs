@@ -1,5 +1,5 @@
 use super::{
-    measure::{budget_sums, distribute},
+    measure::{distribute, kl_sum, weighted_entropy_sum},
     report::DualGameReport,
     BudgetObservation, BudgetSchedule, CollapseGuard, EntropyBudget, EntropyBudgetConfig, EntropyBudgetState,
     KlControl, KlControlConfig,
@@ -210,11 +210,12 @@ impl DualGame {
         }
         let DualGameStep { old_log_probs, advantages, rewards, .. } = input;
         let measured = analysis(batch, AnalysisInput { old_log_probs, advantages, rewards })?;
-        // without a reference, the plain weight leaves nothing to add to the analysis
-        let measures = input.ref_log_probs.is_some() || input.weight != TokenWeight::Plain;
-        let (weighted, kl_sum) = if measures { budget_sums(batch, &input) } else { (0.0, 0.0) };
-        let n = batch.kept() as f64;
-        let kl_per_token = input.ref_log_probs.map(|_| kl_sum / n);
+        let kl_per_token =
+            input.ref_log_probs.map(|reference| kl_sum(batch, input.old_log_probs, reference) / batch.kept() as f64);
+        let wh_sum = match input.weight {
+            TokenWeight::Plain => measured.wh_sum,
+            _ => weighted_entropy_sum(batch, &input),
+        };
         let reward_std = sqrt(Moments::of(batch, rewards)?.variance(Spread::Population, Divisor::Count)?);
         check_finite::<f64>("rewards", reward_std)?;
 
@@ -222,7 +223,7 @@ impl DualGame {
         let mut budget = EntropyBudget::restore(&self.config.budget, self.state.budget)?;
         let spent = budget.update(&BudgetObservation {
             step: self.state.step,
-            wh_sum: if input.weight == TokenWeight::Plain { measured.wh_sum } else { weighted },
+            wh_sum,
             token_count: batch.kept() as u64,
             reward_std,
             reward_sum_mean: measured.reward_sum_mean(),

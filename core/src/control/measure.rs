@@ -14,24 +14,35 @@ use crate::{
     weight::Kind,
 };
 
-/// Σ w H with the weight of the budget, and Σ of the k3 estimate.
+/// Σ w H with a weight other than the one of the analysis.
 #[multiversion]
-pub(super) fn budget_sums<R: Real>(batch: &Batch<'_>, input: &DualGameStep<'_, R>) -> (f64, f64) {
-    let k3 = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
+pub(super) fn weighted_entropy_sum<R: Real>(batch: &Batch<'_>, input: &DualGameStep<'_, R>) -> f64 {
     let (kind, given) = Kind::of(input.weight, input.ref_log_probs, input.old_log_probs);
     let reference = input.ref_log_probs.unwrap_or(input.old_log_probs);
-    let (mut used, mut kl) = (Sum::default(), Sum::default());
+    let mut sum = Sum::default();
     for row in batch.token_rows() {
         let inputs = [input.old_log_probs, reference, input.advantages, given];
-        let [row_used, row_kl] = fold_row(&row, inputs, [], |[log_prob, reference, advantage, given]| {
-            let gap = log_prob - reference;
-            let weight = kind.weigh(log_prob, gap, advantage, given).weight;
-            ([], [(weight * self_information(log_prob)).widen(), kl_value(&k3, gap).widen()])
+        let [of_row] = fold_row(&row, inputs, [], |[log_prob, reference, advantage, given]| {
+            let weight = kind.weigh(log_prob, log_prob - reference, advantage, given).weight;
+            ([], [(weight * self_information(log_prob)).widen()])
         });
-        used.add(row_used);
-        kl.add(row_kl);
+        sum.add(of_row);
     }
-    (used.value(), kl.value())
+    sum.value()
+}
+
+/// Σ of the k3 estimate of KL.
+#[multiversion(avx512)]
+pub(super) fn kl_sum<R: Real>(batch: &Batch<'_>, log_probs: &[R], reference: &[R]) -> f64 {
+    let k3 = KlConfig { estimator: KlEstimator::K3, ..Default::default() };
+    let mut sum = Sum::default();
+    for row in batch.token_rows() {
+        let [of_row] = fold_row(&row, [log_probs, reference], [], |[log_prob, reference]| {
+            ([], [kl_value(&k3, log_prob - reference)])
+        });
+        sum.add(of_row);
+    }
+    sum.value()
 }
 
 /// `−p log p`; 0 for an impossible token.
