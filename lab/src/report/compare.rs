@@ -37,6 +37,14 @@ pub(crate) struct TimeTo {
     pub(crate) steps: Vec<Option<usize>>,
 }
 
+impl TimeTo {
+    /// The mean, and how many seeds of how many reach the threshold.
+    pub(crate) fn summary(&self) -> String {
+        let mean = self.mean.map_or("–".into(), |mean| format!("{mean:.0}"));
+        format!("{mean} ({}/{})", self.reached, self.steps.len())
+    }
+}
+
 /// What a run costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Cost {

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 
 use super::{
     analysis::{Report, Task},
+    compare::{Cost, TimeTo},
     figures::figures,
     judge::Verdict,
     plot::Place,
@@ -92,23 +93,8 @@ fn section(text: &mut String, task: &Task, pictures: &[Drawn]) {
     for finding in &task.findings {
         text.push_str(&wrapped(&format!("- {}", finding.en)));
     }
-    text.push_str("\n| variant | seeds | steps | AUC(reward) | end(reward) | end H_mean | s per step | formulas (median step / all) |\n");
-    text.push_str("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
-    for variant in &task.variants {
-        let cost = variant.cost.as_ref();
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            variant.name,
-            variant.runs.len(),
-            variant.steps,
-            plus_minus(variant.area.mean, variant.area.deviation),
-            plus_minus(variant.end.mean, variant.end.deviation),
-            number(variant.entropy_end.mean),
-            cost.map_or("–".into(), |cost| number(cost.seconds_per_step)),
-            cost.map_or("–".into(), |cost| format!("{} / {}", percent(cost.formulas), percent(cost.formulas_of_all))),
-        );
-    }
+    text.push('\n');
+    variants(text, task);
     text.push_str("\n| groups | measure | difference | pairs | p (paired t) | p (sign flip) |\n");
     text.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for difference in &task.comparisons {
@@ -155,6 +141,35 @@ fn section(text: &mut String, task: &Task, pictures: &[Drawn]) {
         let _ = writeln!(text, "![{caption}]({name})");
     }
     text.push('\n');
+}
+
+fn variants(text: &mut String, task: &Task) {
+    let thresholds = task.variants.first().map(|first| &first.time_to[..]).unwrap_or_default();
+    let mut head: Vec<String> = ["variant", "seeds", "steps", "AUC(reward)", "end(reward)"].map(String::from).into();
+    head.extend(thresholds.iter().map(|time| format!("steps to {}", number(time.threshold))));
+    head.extend(["end H_mean", "s per step", "formulas (median step / all)"].map(String::from));
+    let mut line = |cells: &[String]| {
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    };
+    line(&head);
+    line(&vec!["---".into(); head.len()]);
+    for variant in &task.variants {
+        let cost = variant.cost.as_ref();
+        let mut row = vec![
+            variant.name.clone(),
+            variant.runs.len().to_string(),
+            variant.steps.to_string(),
+            plus_minus(variant.area.mean, variant.area.deviation),
+            plus_minus(variant.end.mean, variant.end.deviation),
+        ];
+        row.extend(variant.time_to.iter().map(TimeTo::summary));
+        row.push(number(variant.entropy_end.mean));
+        row.push(cost.map_or("–".into(), |cost| number(cost.seconds_per_step)));
+        let share = |cost: &Cost| format!("{} / {}", percent(cost.formulas), percent(cost.formulas_of_all));
+        row.push(cost.map_or("–".into(), share));
+        line(&row);
+    }
+    text.push_str("\nSteps to a reward: mean over the seeds that reach it, and how many do.\n");
 }
 
 /// Lines of at most 120 characters; further lines of an item are indented.

@@ -133,6 +133,7 @@ fn the_small_form_is_small_and_says_how_it_was_made() {
     write_small(&folder.0, &out).unwrap();
     let readme = fs::read_to_string(out.join("README.md")).unwrap();
     assert!(readme.contains("cargo run --release -p tokenwise-lab -- report RUNS --small"));
+    assert!(readme.contains("| steps to "), "{readme}");
     for picture in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
         assert!(picture.starts_with("..") || out.join(picture).exists(), "{picture}");
     }

@@ -46,8 +46,7 @@ pub(super) fn results(task: &Task) -> String {
             }
         }
         for time in &variant.time_to {
-            let mean = time.mean.map_or("–".into(), |mean| format!("{mean:.0}"));
-            row.push(plain(format!("{mean} ({}/{})", time.reached, time.steps.len())));
+            row.push(plain(time.summary()));
         }
         row.push(plain(plus_minus(variant.entropy_end.mean, variant.entropy_end.deviation)));
         row
