@@ -279,3 +279,62 @@ fn ten_thousand_mutations_of_valid_files() {
     let _ = std::panic::take_hook();
     assert!(accepted > 500 && refused > 500, "{accepted} accepted, {refused} refused");
 }
+
+/// The numbers of a column under its first name, one record after another, as another parser reads them; `None` where a
+/// record has none or a list of anything else.
+fn parsed(records: &[serde_json::Value], name: &str) -> Option<Vec<f64>> {
+    let mut numbers = Vec::new();
+    for record in records {
+        for number in record.get(name)?.as_array()? {
+            numbers.push(number.as_f64()?);
+        }
+    }
+    Some(numbers)
+}
+
+/// A mutation that is still a rollout file is read as what it says.
+#[test]
+fn accepted_mutations_have_the_numbers_of_the_file() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let bytes = fs::read(folder.join("rollouts.jsonl")).unwrap();
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let (mut compared, mut changed) = (0, 0);
+    for _ in 0..10_000 {
+        let mutation = mutated(&bytes, &mut random);
+        let lines = mutation.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let records: Result<Vec<serde_json::Value>, _> = lines.map(serde_json::from_slice).collect();
+        let (mut columns, mut scores) = (vec![Vec::new(); Column::ALL.len()], Vec::new());
+        let file = File::open("a.jsonl", Bytes::copy_from_slice(&mutation), &options(false));
+        let summary = file.and_then(|file| {
+            file.read(&options(false), &mut |rollouts| {
+                for (column, all) in Column::ALL.into_iter().zip(&mut columns) {
+                    all.extend(rollouts.column(column).unwrap_or_default().iter().map(|number| number.to_bits()));
+                }
+                scores.extend(rollouts.rows.iter().map(|row| row.score.map(f64::to_bits)));
+                ControlFlow::Continue(())
+            })
+        });
+        let Ok(summary) = summary else { continue };
+        let text = String::from_utf8_lossy(&mutation);
+        let records = match records {
+            Ok(records) => records,
+            // not looked for in the strings that are skipped
+            Err(error) if error.to_string().contains("control character") => continue,
+            Err(error) => panic!("accepted, but not JSON: {error}\n{text}"),
+        };
+        assert_eq!(summary.sequences, records.len() as u64, "{text}");
+        for (column, found) in Column::ALL.into_iter().zip(&columns) {
+            let Some(numbers) = parsed(&records, column.name()) else { continue };
+            let numbers: Vec<u64> = numbers.iter().map(|number| number.to_bits()).collect();
+            assert_eq!(found, &numbers, "{} in\n{text}", column.name());
+            compared += 1;
+        }
+        let wanted =
+            records.iter().map(|record| record.get("score").and_then(|score| score.as_f64()).map(f64::to_bits));
+        for (found, wanted) in scores.iter().zip(wanted) {
+            assert!(wanted.is_none() || *found == wanted, "score in\n{text}");
+        }
+        changed += usize::from(mutation != bytes);
+    }
+    assert!(compared > 1_000 && changed > 100, "{compared} columns of {changed} files");
+}

@@ -45,6 +45,11 @@ fn pipes_lose_no_byte() {
     let (code, out, err) = piped(&folder, &["metrics", "-", "--json"], line.repeat(50_000).as_bytes());
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("\"sequences\":50000"), "{out}");
+    // `<(…)` of a shell: a pipe with a name
+    let line = format!("'{}' metrics <(cat '{}') --json", env!("CARGO_BIN_EXE_tokenwise"), fixture("rollouts.jsonl"));
+    let output = Command::new("bash").args(["-c", &line]).output().unwrap();
+    let wanted = folder.run(&["metrics", &fixture("rollouts.jsonl"), "--json"]).done().out;
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), wanted, "{}", String::from_utf8_lossy(&output.stderr));
     let history = "[{\"step\": 1, \"entropy\": 2}, {\"step\": 2, \"entropy\": 1}]";
     let (code, out, err) = piped(&folder, &["entropy", "plot", "-", "-o", "x.svg", "--json"], history.as_bytes());
     assert_eq!(code, 0, "{err}");

@@ -50,3 +50,18 @@ fn a_large_file_needs_the_memory_of_a_batch() {
         assert!((1 << 20..limit).contains(&most), "{command} {name}: {most} bytes");
     }
 }
+
+/// A history of a million records, 37 MB of text.
+#[test]
+fn a_long_history_needs_little_more_than_its_numbers() {
+    let folder = Folder::new("history");
+    let mut file = BufWriter::new(fs::File::create(folder.0.join("h.json")).unwrap());
+    for step in 0..1_000_000 {
+        let before = if step == 0 { '[' } else { ',' };
+        write!(file, "{before}{{\"step\": {step}, \"entropy\": 1.{step:07}}}\n").unwrap();
+    }
+    file.write_all(b"]").unwrap();
+    drop(file);
+    let most = peak(&folder, &["entropy", "plot", "h.json", "-o", "x.svg"]);
+    assert!((16 << 20..200 << 20).contains(&most), "{most} bytes");
+}
