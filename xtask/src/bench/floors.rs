@@ -104,6 +104,8 @@ fn on_gpu(records: &Records) -> Vec<Floor> {
     }
     let (growth, long_row) = (gpu::growth(records), gpu::long_row(records));
     add("chain on a GPU, 10⁴ to 10⁷ tokens, growth of the time per token".into(), 1.3, growth, false);
+    let spread = gpu::spread(records);
+    add("chain on a GPU, 10⁴ to 10⁷ tokens, largest time per token over the smallest".into(), 1.3, spread, false);
     add("gae on a GPU, a row of 10⁶ tokens against 1,000 of 1,000, time".into(), 1.0, long_row, false);
     floors
 }

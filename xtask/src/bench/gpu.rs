@@ -88,6 +88,12 @@ pub(super) fn growth(records: &Records) -> Option<f64> {
     (0..times.len()).flat_map(from).map(|(first, later)| later / times[first]).reduce(f64::max)
 }
 
+/// The largest time per token over the smallest, whichever batch has which.
+pub(super) fn spread(records: &Records) -> Option<f64> {
+    let times = || grown(records, "gpu chain").map(|(.., time)| time);
+    Some(times().reduce(f64::max)? / times().reduce(f64::min)?)
+}
+
 /// The time per token of one long row, relative to that of many short ones.
 pub(super) fn long_row(records: &Records) -> Option<f64> {
     let times: Vec<f64> = grown(records, "gpu gae").map(|(.., time)| time).collect();
@@ -172,7 +178,8 @@ mod tests {
         let lines = lines.each_ref().map(|line| ("gpu-growth", line.as_str()));
         let records = records(&lines);
         assert!((growth(&records).unwrap() - 1.2).abs() < 1e-12);
+        assert!((spread(&records).unwrap() - 3.0).abs() < 1e-12);
         assert!(long_row(&records).is_none());
-        assert!(growth(&Records::default()).is_none());
+        assert!(growth(&Records::default()).is_none() && spread(&Records::default()).is_none());
     }
 }
