@@ -6,6 +6,9 @@ import { pathToFileURL } from "node:url";
 
 import * as ort from "onnxruntime-web/wasm";
 
+// as the package does in Node
+import "../../wasm/js/memory.js";
+
 import { measure } from "./measure.mjs";
 
 const folder = process.argv[2];

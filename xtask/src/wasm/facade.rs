@@ -18,6 +18,8 @@ const SCRIPTS: [(&str, &str); 4] = [
 ];
 const WHOLE: (&str, &str) = ("whole.js", include_str!("../../../wasm/js/whole.js"));
 const GPU: (&str, &str) = ("gpu.js", include_str!("../../../wasm/js/gpu.js"));
+/// For Node.
+const MEMORY: (&str, &str) = ("memory.js", include_str!("../../../wasm/js/memory.js"));
 
 /// The classes, and the functions that are not formulas of the catalogue.
 const TYPES: [&str; 3] = [
@@ -41,7 +43,8 @@ pub(super) fn write(core: &Path, part: Part, host: Host, folder: &Path) -> Resul
         Part::Chain => &[],
         Part::Gpu => &[WHOLE, GPU],
     };
-    for (name, text) in SCRIPTS.iter().chain(more) {
+    let memory = if let Host::Web = host { None } else { Some(&MEMORY) };
+    for (name, text) in SCRIPTS.iter().chain(more).chain(memory) {
         fs::write(folder.join(name), text)?;
     }
     fs::write(folder.join("tokenwise.js"), script(part, host))?;
@@ -75,9 +78,10 @@ fn script(part: Part, host: Host) -> String {
     if let Part::Gpu = part {
         script += "import { formula } from \"./gpu.js\";\nexport { Gpu } from \"./gpu.js\";\n";
     }
-    if !matches!(host, Host::Node) {
-        script += "export { default, initSync } from \"./bindings.js\";\n";
-    }
+    script += match host {
+        Host::Node => "import \"./memory.js\";\n",
+        Host::Web | Host::Package => "export { default, initSync } from \"./bindings.js\";\n",
+    };
     script.push('\n');
     for entry in entries(part) {
         let name = camel_case(entry.name);

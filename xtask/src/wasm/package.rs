@@ -18,6 +18,7 @@ export const simd = WebAssembly.validate(new Uint8Array([
 
 const NODE: &str = "\
 import { readFileSync } from \"node:fs\";
+import \"./memory.js\";
 import { simd } from \"./simd.js\";
 import { initSync } from \"./tokenwise.js\";
 
@@ -47,6 +48,7 @@ export default async function init(module) {
 
 const GPU_NODE: &str = "\
 import { readFileSync } from \"node:fs\";
+import \"./memory.js\";
 import { initSync } from \"./tokenwise.js\";
 
 export * from \"./tokenwise.js\";
@@ -105,7 +107,7 @@ fn description() -> String {
         conditions.map(|(condition, file)| format!("\"{condition}\": \"./{prefix}{file}\"")).join(", ")
     };
     let (version, license) = (env!("CARGO_PKG_VERSION"), env!("CARGO_PKG_LICENSE"));
-    // `sideEffects`: in Node the import instantiates the module
+    // `sideEffects`: in Node the import instantiates the module and prepares malloc
     format!(
         r#"{{
   "name": "tokenwise",
@@ -123,7 +125,10 @@ fn description() -> String {
     "./gpu": {{ {gpu} }},
     "./package.json": "./package.json"
   }},
-  "sideEffects": ["./node.js", "./chain/node.js", "./gpu/node.js", "./gpu/tokenwise.js"],
+  "sideEffects": [
+    "./node.js", "./chain/node.js", "./gpu/node.js", "./gpu/tokenwise.js",
+    "./memory.js", "./chain/memory.js", "./gpu/memory.js"
+  ],
   "engines": {{ "node": ">=18" }}
 }}
 "#,
