@@ -53,7 +53,8 @@ def overhead(library: Any, rows: int, width: int, rounds: int) -> None:
         if name == "gae":
             # Rust whitens in place, which saves the memory of a result; here it does what Python does
             contestants["Rust, another buffer"] = lambda: [[at.check() for _ in builds], at.gae_apart()]
-        found = alternate(contestants, rounds)
+        # each after an untimed call of its own: what the one before has left in the caches is no part of a call
+        found = alternate(contestants, rounds, lambda contestant: contestant())
         table(f"{'gae + whiten' if name == 'gae' else name}, {rows}x{width} f32", found, "Rust")
     at.free()
 

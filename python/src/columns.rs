@@ -17,14 +17,17 @@ pub(crate) struct TokenColumns<'py> {
 
 impl<'py> TokenColumns<'py> {
     /// Reads the arrays that were given; the batch follows from the mask, or from the shape of the first.
-    pub(crate) fn read<const N: usize>(
+    pub(crate) fn read<'a>(
         reader: &mut Reader<'py>,
-        given: [(&'static str, Option<&Bound<'py, PyAny>>); N],
+        given: impl IntoIterator<Item = (&'static str, Option<&'a Bound<'py, PyAny>>)>,
         mask: Option<&Bound<'py, PyAny>>,
         cu_seqlens: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Self> {
+    ) -> PyResult<Self>
+    where
+        'py: 'a,
+    {
         let py = reader.py;
-        let mut columns = Vec::with_capacity(N);
+        let mut columns = Vec::new();
         for (name, given) in given {
             if let Some(given) = given.filter(|given| !given.is_none()) {
                 columns.push((name, reader.reals(name, given, false)?));

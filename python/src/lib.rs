@@ -30,8 +30,8 @@ mod _native {
     use super::dlpack::half_bits_of_dlpack;
     #[pymodule_export]
     use super::exact::{
-        ClipCov, ExactAnalysis, ExactClip, ExactCoMoments, ExactKl, ExactMoments, ExactOpenRlhf, ExactTrl, ExactVerl,
-        M2po, Selection,
+        ClipCov, ExactAnalysis, ExactClip, ExactCoMoments, ExactCriterion, ExactKl, ExactMoments, ExactOpenRlhf,
+        ExactRejection, ExactRolloutWeights, ExactTrl, ExactVarianceProxy, ExactVerl, KlCov, M2po, Selection,
     };
     #[pymodule_export]
     use super::profile::{conventions, profiles, settings};

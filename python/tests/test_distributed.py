@@ -50,6 +50,7 @@ def prepared(world: int) -> dict[str, np.ndarray]:
     for name, column in columns.items():
         if name != "mask":
             column[9, 17] = -0.25
+    columns["scores"] = np.random.default_rng(4).normal(size=SHAPE[0]).astype(np.float32)
     return columns
 
 
@@ -81,6 +82,27 @@ def openrlhf_inputs(part: dict[str, Any], rows: slice) -> dict[str, Any]:
     scores = (lengths / 7).astype(np.float32)
     # pairs of sequences would be cut by the ranks: a prompt each, whose deviation is NaN
     return {**columns, "scores": scores, "groups": lengths, "total_lengths": {"tokens": lengths, "limit": 9}}
+
+
+#: Divided by the mean over the sequences of all ranks.
+WEIGHTS = {"level": "sequence", "normalize": "by-level", "bound": {"kind": "truncate", "upper": 1.5}}
+CRITERIA = [{"option": "token-k1", "lower": 0.7, "upper": 1.4}, {"option": "seq-max-k2", "upper": 4.0}]
+#: Prompts that several ranks share, by number and by name; the world of one has the same.
+PROMPTS = np.array([5, 2, 5, 9, 2, 2, 5, 9, 9, 1, 1, 5, 2, 7, 7, 1])
+ENTROPIES = {"aggregate": {"mode": "seq-mean-token-mean"}}
+
+
+def sampled(part: dict[str, Any]) -> dict[str, Any]:
+    return {"old_log_probs": part["old_log_probs"], "rollout_log_probs": part["log_probs"]}
+
+
+def proxies(part: dict[str, Any]) -> dict[str, Any]:
+    names = {"old_log_probs": "old_log_probs", "sum_pi_squared": "rewards", "advantages": "returns"}
+    return {argument: part[name] for argument, name in names.items()}
+
+
+def plus_plus(module: Any, part: dict[str, Any], mask: Any) -> Any:
+    return module.reinforce_plus_plus(rewards=part["rewards"], mask=mask, gamma=0.9, whiten={"spread": "population"})
 
 
 def rank_main() -> None:
@@ -118,7 +140,20 @@ def rank_main() -> None:
         "m2po": twd.m2po_mask(
             old_log_probs=part["old_log_probs"], rollout_log_probs=part["log_probs"], tau=0.2, mask=mask
         ).numpy(),
+        "kl_cov": twd.kl_cov(
+            **policy, mask=mask, ratio=0.1, aggregate={"mode": "token-mean", "counts": twd.counts(mask=mask)}
+        ).grad.numpy(),
         "clip_cov": twd.clip_cov_selection(**policy, **CLIP_COV, mask=mask).numpy(),
+        "plus_plus": plus_plus(twd, part, mask).advantages.numpy(),
+        "weights": twd.rollout_weights(**sampled(part), mask=mask, **WEIGHTS).weights.numpy(),
+        "weight_metrics": twd.rollout_weight_metrics(**sampled(part), mask=mask, **WEIGHTS),
+        "rejection": twd.rollout_rejection_metrics(**sampled(part), mask=mask, criteria=CRITERIA),
+        "proxy": twd.variance_proxy(**proxies(part), mask=mask, gradient_norm=0.2),
+        "entropies": twd.verl_metrics(entropies=part["values"], mask=mask, config=ENTROPIES),
+        "relative": twd.by_prompt(tw.group_relative, scores=part["scores"], groups=PROMPTS[rows]).numpy(),
+        "named": twd.by_prompt(
+            tw.leave_one_out, scores=part["scores"].numpy(), groups=[f"prompt {one}" for one in PROMPTS[rows]]
+        ),
         "trl": twd.trl_metrics(**trl_inputs(part, rows), mask=mask),
         "openrlhf": twd.openrlhf_metrics(**openrlhf_inputs(part, rows), mask=mask),
     }
@@ -146,6 +181,10 @@ def run(world: int, folder: Path) -> list[dict[str, object]]:
     return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in range(world)]
 
 
+#: Results of which each rank has its part.
+PER_SEQUENCE = ("whitened", "high", "m2po", "clip_cov", "kl_cov", "plus_plus", "weights", "relative", "named")
+
+
 def exact(value: object) -> bytes:
     """The bits of a result."""
     return pickle.dumps(value)
@@ -160,7 +199,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
 def test_ranks_give_the_bytes_of_one_process(world: int, alone: dict[str, object], tmp_path: Path) -> None:
     ranks = run(world, tmp_path)
     for name, expected in alone.items():
-        if name in ("whitened", "high", "m2po", "clip_cov"):
+        if name in PER_SEQUENCE:
             joined = np.concatenate([found[name] for found in ranks])
             assert joined.tobytes() == expected.tobytes(), name
         else:
@@ -185,11 +224,26 @@ def test_one_process_agrees_with_the_functions(alone: dict[str, object]) -> None
     chosen = tw.clip_cov_selection(**policy, **CLIP_COV, mask=mask)
     np.testing.assert_array_equal(alone["clip_cov"], chosen)
     assert chosen.sum() > 3
+    np.testing.assert_array_equal(alone["kl_cov"], tw.kl_cov(**policy, mask=mask, ratio=0.1).grad)
     whole = slice(0, SHAPE[0])
     for name, plain, inputs in [
         ("trl", tw.trl_metrics, trl_inputs(columns, whole)),
         ("openrlhf", tw.openrlhf_metrics, openrlhf_inputs(columns, whole)),
     ]:
         assert alone[name] == pytest.approx(plain(**inputs, mask=mask), rel=1e-9, nan_ok=True), name
+    np.testing.assert_allclose(alone["plus_plus"], plus_plus(tw, columns, mask).advantages, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        alone["weights"], tw.rollout_weights(**sampled(columns), mask=mask, **WEIGHTS).weights, rtol=1e-6
+    )
+    for name, expected in [
+        ("weight_metrics", tw.rollout_weight_metrics(**sampled(columns), mask=mask, **WEIGHTS)),
+        ("rejection", tw.rollout_rejection_metrics(**sampled(columns), mask=mask, criteria=CRITERIA)),
+        ("proxy", tw.variance_proxy(**proxies(columns), mask=mask, gradient_norm=0.2)),
+        ("entropies", tw.verl_metrics(entropies=columns["values"], mask=mask, **ENTROPIES)),
+    ]:
+        assert alone[name] == pytest.approx(expected, rel=1e-9), name
+    scores = columns["scores"]
+    np.testing.assert_array_equal(alone["relative"], tw.group_relative(scores=scores, groups=PROMPTS))
+    np.testing.assert_array_equal(alone["named"], tw.leave_one_out(scores=scores, groups=PROMPTS))
     assert alone["counts"] == {"tokens": int(mask.sum()), "sequences": 16, "prompts": 16}
     np.testing.assert_allclose(alone["whitened"], tw.whiten(values=columns["advantages"], mask=mask), rtol=1e-5)

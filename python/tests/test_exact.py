@@ -122,7 +122,49 @@ def openrlhf(rows: slice) -> tw.ExactOpenRlhf:
     return state
 
 
-STATES = [moments, co_moments, analysis, kl, clip, verl, trl, openrlhf]
+def sampled(rows: slice) -> dict[str, object]:
+    return {
+        "old_log_probs": LOG_PROBS["old_log_probs"][rows],
+        "rollout_log_probs": LOG_PROBS["rollout_log_probs"][rows],
+        "mask": MASK[rows],
+    }
+
+
+WEIGHTS = {"bound": {"kind": "zero", "lower": 0.5, "upper": 2.0}, "normalize": "tokens"}
+CRITERION = {"option": "token-k3", "upper": 0.4}
+PROXIES = {
+    "old_log_probs": LOG_PROBS["old_log_probs"],
+    "sum_pi_squared": np.abs(COLUMNS["returns"]),
+    "advantages": COLUMNS["advantages"],
+    "weights": VERL["entropies"],
+}
+
+
+def weights(rows: slice) -> tw.ExactRolloutWeights:
+    state = tw.ExactRolloutWeights()
+    state.update(**sampled(rows), **WEIGHTS)
+    return state
+
+
+def criterion(rows: slice) -> tw.ExactCriterion:
+    state = tw.ExactCriterion()
+    state.update(CRITERION, **sampled(rows), divisor="count-plus-epsilon")
+    return state
+
+
+def rejection(rows: slice) -> tw.ExactRejection:
+    state = tw.ExactRejection()
+    state.update([CRITERION], **sampled(rows))
+    return state
+
+
+def proxy(rows: slice) -> tw.ExactVarianceProxy:
+    state = tw.ExactVarianceProxy()
+    state.update(**{name: column[rows] for name, column in PROXIES.items()}, mask=MASK[rows])
+    return state
+
+
+STATES = [moments, co_moments, analysis, kl, clip, verl, trl, openrlhf, weights, criterion, rejection, proxy]
 ALL = slice(0, SHAPE[0])
 
 
@@ -249,6 +291,23 @@ def test_metrics_of_trl_and_openrlhf_are_those_of_the_functions() -> None:
         tw.ExactTrl().update(rewards={"sources": SCORES, "source_weights": [1.0, 0.5]}, mask=MASK)
     with pytest.raises(tw.TokenwiseError, match="float32"):
         tw.ExactOpenRlhf().update(scores=SCORES[0].astype(np.float64), entropies=VERL["entropies"], mask=MASK)
+
+
+def test_rollout_statistics_are_those_of_the_functions() -> None:
+    expected = tw.rollout_weight_metrics(**sampled(ALL), **WEIGHTS)
+    assert weights(ALL).metrics(**WEIGHTS) == pytest.approx(expected, rel=1e-12)
+    plain = tw.rollout_weights(**sampled(ALL), **WEIGHTS)
+    factor, found = weights(ALL).weights(**sampled(slice(3, 5)), **WEIGHTS)
+    assert factor == pytest.approx(plain.factor, rel=1e-14)
+    np.testing.assert_allclose(found, plain.weights[3:5], rtol=2e-7)
+    expected = tw.rollout_rejection_metrics(**sampled(ALL), criteria=[CRITERION], divisor="count-plus-epsilon")
+    found = criterion(ALL).metrics(CRITERION, divisor="count-plus-epsilon")
+    found |= rejection(ALL).totals(divisor="count-plus-epsilon")
+    assert found == pytest.approx(expected, rel=1e-12)
+    expected = tw.variance_proxy(**PROXIES, mask=MASK, gradient_norm=0.5)
+    assert proxy(ALL).proxy(gradient_norm=0.5) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(tw.TokenwiseError, match="option"):
+        tw.ExactCriterion().update({"option": "token-k9"}, **sampled(ALL))
 
 
 def test_selection_finds_the_number_that_sorting_finds() -> None:

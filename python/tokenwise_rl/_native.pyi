@@ -203,6 +203,67 @@ class ExactOpenRlhf(_Partial):
     ) -> None: ...
     def metrics(self, **settings: Any) -> dict[str, float]: ...
 
+class ExactRolloutWeights(_Partial):
+    def update(
+        self,
+        *,
+        old_log_probs: Any,
+        rollout_log_probs: Any,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        **settings: Any,
+    ) -> None: ...
+    def metrics(self, **settings: Any) -> dict[str, float]: ...
+    def weights(
+        self,
+        *,
+        old_log_probs: Any,
+        rollout_log_probs: Any,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        **settings: Any,
+    ) -> tuple[float, Any]: ...
+
+class ExactCriterion(_Partial):
+    def update(
+        self,
+        criterion: Mapping[str, Any],
+        *,
+        old_log_probs: Any,
+        rollout_log_probs: Any,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        divisor: str | None = None,
+    ) -> None: ...
+    def metrics(self, criterion: Mapping[str, Any], *, divisor: str | None = None) -> dict[str, float]: ...
+
+class ExactRejection(_Partial):
+    def update(
+        self,
+        criteria: Sequence[Mapping[str, Any]],
+        *,
+        old_log_probs: Any,
+        rollout_log_probs: Any,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        divisor: str | None = None,
+    ) -> None: ...
+    def totals(self, *, divisor: str | None = None) -> dict[str, float]: ...
+
+class ExactVarianceProxy(_Partial):
+    def update(
+        self,
+        *,
+        old_log_probs: Any,
+        sum_pi_squared: Any,
+        advantages: Any,
+        weights: Any = None,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        divisor: str | None = None,
+    ) -> None: ...
+    def proxy(self, *, gradient_norm: float, divisor: str = ...) -> dict[str, float]: ...
+
 class M2po:
     def __init__(self, *, tau: float) -> None: ...
     def count(self, *, old_log_probs: Any, rollout_log_probs: Any, mask: Any = None, cu_seqlens: Any = None) -> None: ...
@@ -220,6 +281,28 @@ class M2po:
         mask: Any = None,
         cu_seqlens: Any = None,
     ) -> NDArray[np.bool_]: ...
+
+class KlCov:
+    def __init__(self, moments: ExactCoMoments) -> None: ...
+    def covariances(
+        self, *, log_probs: Any, old_log_probs: Any, advantages: Any, mask: Any = None, cu_seqlens: Any = None
+    ) -> NDArray[np.float64]: ...
+    def rank(self, **settings: Any) -> int: ...
+    @staticmethod
+    def ties(selection: Selection, equal: Sequence[int], index: int) -> int: ...
+    def loss(
+        self,
+        *,
+        log_probs: Any,
+        old_log_probs: Any,
+        advantages: Any,
+        threshold: float,
+        ties: int,
+        weights: Any = None,
+        mask: Any = None,
+        cu_seqlens: Any = None,
+        **settings: Any,
+    ) -> tuple[float, float, float, float, Any]: ...
 
 class ClipCov:
     def __init__(self, moments: ExactCoMoments) -> None: ...

@@ -15,7 +15,9 @@ sent is the same for any number of tokens: 1.7 KB for whitening (docs/scale.md).
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -23,17 +25,23 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from . import _formulas
 from ._errors import TokenwiseError
 from ._native import (
     ClipCov,
     ExactAnalysis,
     ExactClip,
     ExactCoMoments,
+    ExactCriterion,
     ExactKl,
     ExactMoments,
     ExactOpenRlhf,
+    ExactRejection,
+    ExactRolloutWeights,
     ExactTrl,
+    ExactVarianceProxy,
     ExactVerl,
+    KlCov,
     M2po,
     Selection,
 )
@@ -42,18 +50,25 @@ from .configs import GlobalCounts
 __all__ = [
     "all_reduce",
     "analysis",
+    "by_prompt",
     "clip_cov_selection",
     "clip_fractions",
     "co_moments",
     "counts",
     "high_entropy_mask",
+    "kl_cov",
     "kl_means",
     "m2po_mask",
     "moments",
     "openrlhf_metrics",
     "quantile",
+    "reinforce_plus_plus",
+    "rollout_rejection_metrics",
+    "rollout_weight_metrics",
+    "rollout_weights",
     "smallest",
     "trl_metrics",
+    "variance_proxy",
     "verl_metrics",
     "whiten",
 ]
@@ -107,6 +122,16 @@ def whiten(values: Any, *, mask: Any = None, cu_seqlens: Any = None, group: Any 
     return joined.whiten(values, mask=mask, cu_seqlens=cu_seqlens, **settings)
 
 
+def reinforce_plus_plus(
+    *, rewards: Any, mask: Any = None, cu_seqlens: Any = None, group: Any = None, **settings: Any
+) -> _formulas.ReinforcePlusPlusResult:
+    """``tokenwise_rl.reinforce_plus_plus`` relative to the returns of all ranks; the settings are the same."""
+    where = {"mask": mask, "cu_seqlens": cu_seqlens}
+    bootstrap, whitening = settings.pop("bootstrap", None), settings.pop("whiten", {})
+    returns = _formulas.discounted_returns(rewards=rewards, bootstrap=bootstrap, **where, **settings)
+    return _formulas.ReinforcePlusPlusResult(whiten(returns, **where, group=group, **whitening), returns)
+
+
 def co_moments(x: Any, y: Any, *, mask: Any = None, cu_seqlens: Any = None, group: Any = None) -> ExactCoMoments:
     """Covariance, correlation and explained variance of the kept pairs of all ranks."""
     state = ExactCoMoments()
@@ -157,6 +182,81 @@ def clip_fractions(
         **settings,
     )
     return all_reduce(state, group).fractions(**settings)
+
+
+def rollout_weight_metrics(
+    *,
+    old_log_probs: Any,
+    rollout_log_probs: Any,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    **settings: Any,
+) -> dict[str, float]:
+    """``tokenwise_rl.rollout_weight_metrics`` over all ranks; the settings are the same."""
+    inputs = _sampled(old_log_probs, rollout_log_probs, mask, cu_seqlens)
+    return _weights(inputs, group, settings).metrics(**settings)
+
+
+def rollout_weights(
+    *,
+    old_log_probs: Any,
+    rollout_log_probs: Any,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    **settings: Any,
+) -> _formulas.RolloutWeightsResult:
+    """``tokenwise_rl.rollout_weights``, with ``normalize`` by the mean of all ranks."""
+    inputs = _sampled(old_log_probs, rollout_log_probs, mask, cu_seqlens)
+    found = _weights(inputs, group, settings).weights(**inputs, **settings)
+    return _formulas.RolloutWeightsResult(*found)
+
+
+def _sampled(old_log_probs: Any, rollout_log_probs: Any, mask: Any, cu_seqlens: Any) -> dict[str, Any]:
+    return {
+        "old_log_probs": old_log_probs,
+        "rollout_log_probs": rollout_log_probs,
+        "mask": mask,
+        "cu_seqlens": cu_seqlens,
+    }
+
+
+def _weights(inputs: dict[str, Any], group: Any, settings: dict[str, Any]) -> ExactRolloutWeights:
+    state = ExactRolloutWeights()
+    state.update(**inputs, **settings)
+    return all_reduce(state, group)
+
+
+def rollout_rejection_metrics(
+    *,
+    old_log_probs: Any,
+    rollout_log_probs: Any,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    criteria: Sequence[Mapping[str, Any]] = (),
+    divisor: str = "count",
+) -> dict[str, float]:
+    """``tokenwise_rl.rollout_rejection_metrics`` over all ranks; all give the same criteria."""
+    inputs = _sampled(old_log_probs, rollout_log_probs, mask, cu_seqlens)
+    found = {}
+    for criterion in criteria:
+        state = ExactCriterion()
+        state.update(criterion, **inputs, divisor=divisor)
+        found.update(all_reduce(state, group).metrics(criterion, divisor=divisor))
+    together = ExactRejection()
+    together.update(list(criteria), **inputs, divisor=divisor)
+    return {**found, **all_reduce(together, group).totals(divisor=divisor)}
+
+
+def variance_proxy(
+    *, gradient_norm: float, divisor: str = "count", group: Any = None, **inputs: Any
+) -> dict[str, float]:
+    """``tokenwise_rl.variance_proxy`` over all ranks; the norm is that of the gradient of all of them."""
+    state = ExactVarianceProxy()
+    state.update(**inputs, divisor=divisor)
+    return all_reduce(state, group).proxy(gradient_norm=gradient_norm, divisor=divisor)
 
 
 def verl_metrics(*, group: Any = None, config: dict[str, Any] | None = None, **inputs: Any) -> dict[str, float]:
@@ -238,21 +338,39 @@ def _plain(values: Any, mask: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return array.reshape(1, -1), kept.reshape(1, -1)
 
 
+def _rounds(count: Callable[[], NDArray[np.int64]], done: Callable[[NDArray[np.int64]], bool], group: Any) -> None:
+    """Counts, adds up the counts of all ranks and hands them over, until every rank has seen enough."""
+    while not done(_reduced(count(), dist.ReduceOp.SUM, group)):
+        pass
+
+
 def _selected(array: NDArray[Any], kept: NDArray[np.bool_], ranks: list[int], group: Any) -> list[float]:
     """The numbers with so many numbers before them: one all-reduce per round for all of them."""
     selections = [Selection(rank, bits=32 if array.dtype == np.float32 else 64) for rank in ranks]
-    while True:
+    return _found(selections, array, kept, group)
+
+
+def _found(
+    selections: list[Selection], array: NDArray[Any], kept: NDArray[np.bool_], group: Any
+) -> list[float]:
+    """What each selection asks for."""
+    found: list[float] = []
+
+    def count() -> NDArray[np.int64]:
         for selection in selections:
             selection.count(array, mask=kept)
-        joined = np.concatenate([selection.counts() for selection in selections])
-        joined = _reduced(joined, dist.ReduceOp.SUM, group).reshape(len(ranks), -1)
-        found = []
-        for selection, row in zip(selections, joined):
+        return np.concatenate([selection.counts() for selection in selections])
+
+    def done(joined: NDArray[np.int64]) -> bool:
+        for selection, row in zip(selections, joined.reshape(len(selections), -1)):
             selection.set_counts(row)
-            found.append(selection.step())
-        done = [number for number in found if number is not None]
-        if len(done) == len(ranks):
-            return done
+            number = selection.step()
+            if number is not None:
+                found.append(number)
+        return len(found) == len(selections)
+
+    _rounds(count, done, group)
+    return found
 
 
 def smallest(values: Any, rank: int, *, mask: Any = None, group: Any = None) -> float:
@@ -309,6 +427,40 @@ def _like(found: NDArray[np.bool_], given: Any) -> Any:
     return torch.from_numpy(found).to(given.device) if isinstance(given, torch.Tensor) else found
 
 
+def by_prompt(
+    formula: Callable[..., Any], *, scores: Any, groups: Any, group: Any = None, **settings: Any
+) -> Any:
+    """A formula over the samples of each prompt, where the samples of a prompt are on several ranks::
+
+        advantages = twd.by_prompt(tw.group_relative, scores=scores, groups=uids, **settings)
+
+    Every rank gets the scores and the labels of all, 16 bytes per sequence, and keeps its own results: those of one
+    process that has the sequences in the order of ranks. Labels are whole numbers or strings.
+    """
+    own = _numbers("scores", scores)
+    sizes, index = _of_ranks(len(own), group)
+    start = sum(sizes[:index])
+    every = np.zeros((2, sum(sizes)), dtype=np.int64)
+    # all other ranks add 0: a sum that is a concatenation
+    every[0, start : start + len(own)] = own.astype(np.float64).view(np.int64)
+    every[1, start : start + len(own)] = _labels(groups)
+    numbers, labels = _reduced(every, dist.ReduceOp.SUM, group)
+    found = formula(scores=numbers.view(np.float64).astype(own.dtype), groups=labels, **settings)
+    mine = np.ascontiguousarray(found[start : start + len(own)])
+    return torch.from_numpy(mine).to(scores.device) if isinstance(scores, torch.Tensor) else mine
+
+
+def _labels(groups: Any) -> NDArray[np.int64]:
+    """Labels of prompts as whole numbers: strings by a hash that is the same in every process."""
+    if isinstance(groups, torch.Tensor):
+        groups = groups.detach().cpu().numpy()
+    labels = np.asarray(groups)
+    if labels.dtype.kind in "iu" or not labels.size:
+        return labels.astype(np.int64)
+    hashed = [hashlib.blake2b(str(label).encode(), digest_size=8).digest() for label in labels.tolist()]
+    return np.frombuffer(b"".join(hashed), dtype="<i8").astype(np.int64)
+
+
 def m2po_mask(
     *,
     old_log_probs: Any,
@@ -322,18 +474,18 @@ def m2po_mask(
 
     Ranks with consecutive sequences keep the tokens that one process would keep, also among equal ones.
     """
-    inputs = {
-        "old_log_probs": old_log_probs,
-        "rollout_log_probs": rollout_log_probs,
-        "mask": mask,
-        "cu_seqlens": cu_seqlens,
-    }
+    inputs = _sampled(old_log_probs, rollout_log_probs, mask, cu_seqlens)
     cut = M2po(tau=tau)
-    while True:
+
+    def count() -> NDArray[np.int64]:
         cut.count(**inputs)
-        cut.set_limbs(_reduced(cut.limbs(), dist.ReduceOp.SUM, group))
-        if cut.step():
-            break
+        return cut.limbs()
+
+    def done(joined: NDArray[np.int64]) -> bool:
+        cut.set_limbs(joined)
+        return cut.step()
+
+    _rounds(count, done, group)
     equal, index = _of_ranks(cut.equal(**inputs), group)
     return _like(cut.mask(**inputs, equal=equal, index=index), old_log_probs)
 
@@ -359,3 +511,36 @@ def clip_cov_selection(
     candidates, index = _of_ranks(choice.candidates(**inputs, **where, **settings), group)
     chosen = choice.select(**inputs, **where, candidates=candidates, index=index, **settings)
     return _like(chosen, log_probs)
+
+
+def kl_cov(
+    *,
+    log_probs: Any,
+    old_log_probs: Any,
+    advantages: Any,
+    weights: Any = None,
+    mask: Any = None,
+    cu_seqlens: Any = None,
+    group: Any = None,
+    **settings: Any,
+) -> _formulas.KlCovResult:
+    """``tokenwise_rl.kl_cov`` with the tokens of the largest covariances of all ranks: six all-reduces of 16 KB.
+
+    The losses of the ranks add up to that of the step with ``aggregate={"counts": counts(mask=mask)}``. Ranks with
+    consecutive sequences choose the tokens that one process would choose, also among equal ones.
+    """
+    inputs = {"log_probs": log_probs, "old_log_probs": old_log_probs, "advantages": advantages}
+    where = {"mask": mask, "cu_seqlens": cu_seqlens}
+    choice = KlCov(co_moments(advantages, log_probs, **where, group=group))
+    found = choice.covariances(**inputs, **where).reshape(1, -1)
+    if mask is None:
+        kept = np.ones(found.shape, dtype=bool)
+    else:
+        kept = _plain(_numbers("mask", mask), mask)[1]
+    selection = Selection(choice.rank(**settings), bits=64)
+    (threshold,) = _found([selection], found, kept, group)
+    equal, index = _of_ranks(int((kept & (found == threshold)).sum()), group)
+    ties = KlCov.ties(selection, equal, index)
+    return _formulas.KlCovResult(
+        *choice.loss(**inputs, **where, weights=weights, threshold=threshold, ties=ties, **settings)
+    )

@@ -34,6 +34,7 @@
 //! Nothing here sends anything: [`Partial::limbs`] are summed by any collective operation over `i64`, and
 //! [`Partial::peaks`], if a state has some, are merged by their maximum.
 
+mod aggregated;
 mod analysis;
 mod clip_cov;
 mod kl_cov;
@@ -44,12 +45,14 @@ mod natural;
 mod openrlhf;
 mod partial;
 mod ratio;
+mod rollout;
 mod row;
 mod selection;
 mod sum;
 #[cfg(test)]
 mod tests;
 mod trl;
+mod variance_proxy;
 mod verl;
 
 pub use analysis::ExactAnalysis;
@@ -60,7 +63,9 @@ pub use moments::{ExactCoMoments, ExactMoments};
 pub use openrlhf::ExactOpenRlhf;
 pub use partial::Partial;
 pub use ratio::{ExactClip, ExactKl};
+pub use rollout::{ExactCriterion, ExactRejection, ExactRolloutWeights};
 pub use selection::{KeyBits, Selection};
 pub use sum::ExactSum;
 pub use trl::ExactTrl;
+pub use variance_proxy::ExactVarianceProxy;
 pub use verl::ExactVerl;

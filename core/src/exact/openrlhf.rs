@@ -1,4 +1,5 @@
 use super::{
+    aggregated::{self, Totals},
     limbs,
     partial::{given, state, Partial as _},
     row::{add_each, add_sums, again, each_row, Due},
@@ -6,9 +7,8 @@ use super::{
 };
 use crate::{
     divergence::KlConfig,
-    error::{check_config, Result},
+    error::Result,
     layout::Batch,
-    loss::AggregateMode,
     metric::{
         check_openrlhf, deviations_of_prompts, kl_and_difference, span, KlUse, OpenRlhfConfig, OpenRlhfInput,
         OpenRlhfMetrics,
@@ -26,7 +26,7 @@ state! {
     /// `group_reward_std` is about whole groups.
     ExactOpenRlhf, kind: 8,
     pieces: [
-        Count TOKENS, Count SEQUENCES,
+        Count TOKENS, Count SEQUENCES, Count KEPT_SEQUENCES,
         Count HAS_KL, Count HAS_ENTROPIES, Count HAS_REWARDS, Count HAS_PREDICTIONS, Count HAS_SCORES, Count HAS_GROUPS,
         Count HAS_LENGTHS, Count HAS_TRUNCATED,
         Count SPANS, Count TOTAL_TOKENS, Count CLIPPED, Count TRUNCATED,
@@ -43,8 +43,8 @@ impl ExactOpenRlhf {
     /// # Errors
     ///
     /// [`Error::Length`](crate::Error::Length) if a slice or the groups do not fit;
-    /// [`Error::Config`](crate::Error::Config) if entropies and KL are not aggregated by the mean over tokens. An empty
-    /// mask is not an error.
+    /// [`Error::Config`](crate::Error::Config) if entropies and KL are aggregated by prompts. An empty mask is not an
+    /// error.
     pub fn update<R: Real>(
         &mut self,
         batch: &Batch<'_>,
@@ -53,14 +53,14 @@ impl ExactOpenRlhf {
         scratch: &mut [Moments],
     ) -> Result<()> {
         check_openrlhf(batch, input, scratch)?;
-        check_config("aggregate", "the mean over tokens", 0.0, config.aggregate.mode == AggregateMode::TokenMean)?;
+        aggregated::check(&config.aggregate)?;
         self.add_count(Self::TOKENS, batch.kept());
         self.add_count(Self::SEQUENCES, batch.sequences());
+        self.add_count(Self::KEPT_SEQUENCES, batch.kept_sequences());
         for row in batch.token_rows() {
             self.add_count(Self::SPANS, span(&row));
         }
         for (has, sum, slice) in [
-            (Self::HAS_ENTROPIES, Self::ENTROPIES, input.entropies),
             (Self::HAS_REWARDS, Self::RETURNS, input.rewards),
             (Self::HAS_PREDICTIONS, Self::VALUES, input.predictions),
         ] {
@@ -69,9 +69,13 @@ impl ExactOpenRlhf {
                 add_sums(batch, slice, self.piece_mut(sum));
             }
         }
+        if let Some(entropies) = input.entropies {
+            self.add_count(Self::HAS_ENTROPIES, batch.sequences());
+            aggregated::add(batch, entropies, &config.aggregate, self.piece_mut(Self::ENTROPIES));
+        }
         if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
             self.add_count(Self::HAS_KL, batch.sequences());
-            add_kl(batch, [policy, reference], &config.kl, self.pieces_mut(Self::KL));
+            add_kl(batch, [policy, reference], config, self.pieces_mut(Self::KL));
         }
         self.add_scores(batch, input, scratch);
         self.canonical();
@@ -111,7 +115,7 @@ impl ExactOpenRlhf {
     }
 
     /// The metrics of all batches together, as [`openrlhf_metrics`](crate::metric::openrlhf_metrics) reports them for
-    /// one; of `config` the use of the KL is read.
+    /// one; of `config` the use of the KL and the aggregation are read.
     ///
     /// # Errors
     ///
@@ -120,17 +124,19 @@ impl ExactOpenRlhf {
         let (tokens, sequences) = (self.count(Self::TOKENS), self.count(Self::SEQUENCES));
         let has = |what, index| given(what, self.count(index), sequences);
         let by_tokens = |index| mean(self.piece(index), tokens);
+        let totals = Totals { tokens, sequences, kept_sequences: self.count(Self::KEPT_SEQUENCES) };
+        let aggregate = |index| aggregated::value(self.piece(index), &config.aggregate, totals);
         let by_sequences = |index| mean(self.piece(index), sequences);
         let share = |index| self.count(index) as f64 / sequences as f64;
         let mut found = OpenRlhfMetrics { response_length: share(Self::SPANS), ..Default::default() };
         if has("ref_log_probs", Self::HAS_KL)? {
             let (kl, difference) = match config.kl_use {
                 KlUse::Reward => (by_sequences(Self::KL_MEANS), by_sequences(Self::DIFFERENCE_MEANS)),
-                KlUse::Loss => (by_tokens(Self::KL), by_tokens(Self::DIFFERENCES)),
+                KlUse::Loss => (aggregate(Self::KL), by_tokens(Self::DIFFERENCES)),
             };
             (found.kl, found.logprobs_diff) = (Some(kl), Some(difference));
         }
-        found.entropy_loss = has("entropies", Self::HAS_ENTROPIES)?.then(|| by_tokens(Self::ENTROPIES));
+        found.entropy_loss = has("entropies", Self::HAS_ENTROPIES)?.then(|| aggregate(Self::ENTROPIES));
         found.episode_return = has("rewards", Self::HAS_REWARDS)?.then(|| by_sequences(Self::RETURNS));
         found.values = has("predictions", Self::HAS_PREDICTIONS)?.then(|| by_tokens(Self::VALUES));
         found.reward = has("scores", Self::HAS_SCORES)?.then(|| by_sequences(Self::SCORES));
@@ -145,16 +151,17 @@ impl ExactOpenRlhf {
 }
 
 /// Adds the KL and the difference of log-probabilities: of tokens, and the means of sequences.
-fn add_kl<R: Real>(batch: &Batch<'_>, inputs: [&[R]; 2], config: &KlConfig, sums: [&mut [i64]; 4]) {
+fn add_kl<R: Real>(batch: &Batch<'_>, inputs: [&[R]; 2], config: &OpenRlhfConfig<'_>, sums: [&mut [i64]; 4]) {
     let mut sums = sums;
     let mut due = Due::default();
     each_row::<R, _>(
         batch,
-        |part, report| kl_rows(&part.batch, inputs.map(|input| part.of(input)), config, report),
+        |part, report| kl_rows(&part.batch, inputs.map(|input| part.of(input)), &config.kl, report),
         |row, [kl, difference]| {
             // not a number without kept tokens, as in the plain function
             let kept = row.kept() as f64;
-            add_each(again(&mut sums), [kl, difference, kl / kept, difference / kept]);
+            let in_loss = kl / aggregated::share(&config.aggregate, row.kept());
+            add_each(again(&mut sums), [in_loss, difference, kl / kept, difference / kept]);
             due.carry(again(&mut sums));
         },
     );

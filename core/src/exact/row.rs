@@ -208,6 +208,21 @@ pub(super) fn add_sums<R: Real>(batch: &Batch<'_>, values: &[R], sum: &mut [i64]
     });
 }
 
+/// Adds a function of the sum of each sequence to a sum.
+pub(super) fn add_rows<R: Real>(
+    batch: &Batch<'_>,
+    values: &[R],
+    number: impl Fn(&Row<'_>, f64) -> f64,
+    sum: &mut [i64],
+) {
+    let mut due = Due::default();
+    let run = |part: &Part<'_>, report: &mut dyn FnMut(f64)| totals(&part.batch, part.of(values), report);
+    each_row::<R, _>(batch, run, |row, total| {
+        add(sum, 0, number(row, total), 1);
+        due.carry([&mut *sum]);
+    });
+}
+
 #[multiversion(avx512)]
 fn totals<R: Real>(batch: &Batch<'_>, values: &[R], report: &mut dyn FnMut(f64)) {
     for row in batch.token_rows() {

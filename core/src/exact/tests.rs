@@ -1,8 +1,12 @@
 use super::{partial::Piece, *};
 use crate::{
     divergence::KlInput,
-    metric::{analysis, verl_metrics, AnalysisInput, Lengths, OpenRlhfConfig, TrlConfig, VerlConfig, VerlInput},
-    Batch, CoMoments, Layout, Mask, MeanConfig, Moments, PairInput,
+    metric::{
+        analysis, verl_metrics, AnalysisInput, Lengths, OpenRlhfConfig, TrlConfig, VarianceProxyInput, VerlConfig,
+        VerlInput,
+    },
+    rollout::{Criterion, RejectionConfig, RejectionOption, RolloutConfig, RolloutInput, RolloutLevel},
+    Batch, CoMoments, Divisor, Layout, Mask, MeanConfig, Moments, PairInput,
 };
 
 mod accuracy;
@@ -202,7 +206,19 @@ impl Data {
 }
 
 #[derive(Clone, Default)]
-struct States(ExactMoments, ExactCoMoments, ExactAnalysis, ExactKl, ExactVerl, ExactTrl, ExactOpenRlhf);
+struct States(
+    ExactMoments,
+    ExactCoMoments,
+    ExactAnalysis,
+    ExactKl,
+    ExactVerl,
+    ExactTrl,
+    ExactOpenRlhf,
+    ExactRolloutWeights,
+    ExactCriterion,
+    ExactRejection,
+    ExactVarianceProxy,
+);
 
 impl States {
     fn of(batch: &Batch<'_>, [a, b, c, d]: [&[f32]; 4], lengths: &[u32]) -> Self {
@@ -220,6 +236,15 @@ impl States {
         states.5.update(batch, &trl, &TrlConfig::default(), &mut scratch).unwrap();
         let openrlhf = sets::openrlhf_input([a, b, c, d], &ids, &scores, lengths);
         states.6.update(batch, &openrlhf, &OpenRlhfConfig::default(), &mut scratch).unwrap();
+        let sampled = RolloutInput { old_log_probs: b, rollout_log_probs: d };
+        let level = RolloutLevel::Sequence;
+        states.7.update(batch, sampled, &RolloutConfig { level, ..Default::default() }).unwrap();
+        let criterion = Criterion { option: RejectionOption::TokenK3, ..Default::default() };
+        states.8.update(batch, sampled, &criterion, Divisor::Count).unwrap();
+        let config = RejectionConfig { criteria: &[criterion], ..Default::default() };
+        states.9.update(batch, sampled, &config).unwrap();
+        let proxies = VarianceProxyInput { weights: Some(d), ..VarianceProxyInput::new(b, c, a) };
+        states.10.update(batch, proxies, Divisor::Count).unwrap();
         states
     }
 
@@ -231,11 +256,16 @@ impl States {
         self.4.merge(&other.4);
         self.5.merge(&other.5);
         self.6.merge(&other.6);
+        self.7.merge(&other.7);
+        self.8.merge(&other.8);
+        self.9.merge(&other.9);
+        self.10.merge(&other.10);
     }
 
     fn bytes(&self) -> Vec<u8> {
         let (first, second) = ([bytes(&self.0), bytes(&self.1), bytes(&self.2), bytes(&self.3)].concat(), &self.4);
-        [first, bytes(second), bytes(&self.5), bytes(&self.6)].concat()
+        let rollout = [bytes(&self.7), bytes(&self.8), bytes(&self.9), bytes(&self.10)].concat();
+        [first, bytes(second), bytes(&self.5), bytes(&self.6), rollout].concat()
     }
 }
 
@@ -372,7 +402,7 @@ fn the_results_are_those_of_the_functions() {
     for (got, expected) in analysed.analysis().unwrap().entries().into_iter().zip(expected.entries()) {
         near(got.1, expected.1, expected.0);
     }
-    let config = MeanConfig { divisor: crate::Divisor::CountPlusEpsilon };
+    let config = MeanConfig { divisor: Divisor::CountPlusEpsilon };
     let expected = crate::metric::kl_means(&batch, KlInput { log_probs: b, ref_log_probs: c }, &config).unwrap();
     near(kl.means(&config).unwrap().k1, expected.k1, "k1");
     near(kl.means(&config).unwrap().abs, expected.abs, "abs");

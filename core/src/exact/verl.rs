@@ -1,4 +1,5 @@
 use super::{
+    aggregated::{self, Totals},
     limbs,
     moments::{co_moments, deviations},
     partial::{self, given, key, number, state, Partial as _},
@@ -7,9 +8,8 @@ use super::{
 };
 use crate::{
     divergence::{kl_value, KlConfig},
-    error::{check_config, Error, Result},
+    error::{Error, Result},
     layout::Batch,
-    loss::AggregateMode,
     math::{exp, sqrt},
     metric::{
         check_verl, explained_by, ExplainedVarianceConfig, LengthSummary, Lengths, Summary, VerlConfig, VerlInput,
@@ -27,12 +27,13 @@ state! {
     ///
     /// Of the keys of [`verl_metrics`](crate::metric::verl_metrics) it has those that are about tokens and sequences:
     /// `critic/{score, rewards, advantages, returns, values}`, `critic/vf_explained_var`, `critic/vpred_mean`,
-    /// `response_length`, `prompt_length`, `actor/{entropy, entropy_loss, kl_loss}` as means over tokens,
+    /// `response_length`, `prompt_length`, `actor/{entropy, entropy_loss, kl_loss}` aggregated by any mode but that of
+    /// prompts (by the counts of the state, whatever the config says),
     /// `training/rollout_probs_diff`, and those of [`rollout_mismatch`](crate::rollout::rollout_mismatch). What the
     /// losses returned, importance weights, rejection and variance proxies are not among them.
     ExactVerl, kind: 7,
     pieces: [
-        Count TOKENS, Count SAMPLED, Count SEQUENCES,
+        Count TOKENS, Count SAMPLED, Count SEQUENCES, Count KEPT_SEQUENCES, Count SAMPLED_SEQUENCES,
         Count HAS_SCORES, Count HAS_REWARDS, Count HAS_ADVANTAGES, Count HAS_RETURNS, Count HAS_VALUES, Count HAS_BOTH,
         Count HAS_PREDICTIONS, Count HAS_ENTROPIES, Count HAS_OLD_ENTROPIES, Count HAS_KL, Count HAS_ROLLOUT,
         Count HAS_RESPONSES, Count HAS_PROMPTS,
@@ -68,7 +69,7 @@ impl ExactVerl {
     /// # Errors
     ///
     /// [`Error::Length`] if a slice does not fit `batch`; [`Error::Config`] if a coefficient is not finite, or if
-    /// entropies are not aggregated by the mean over tokens. An empty mask is not an error.
+    /// entropies are aggregated by prompts. An empty mask is not an error.
     pub fn update<R: Real>(
         &mut self,
         batch: &Batch<'_>,
@@ -76,7 +77,7 @@ impl ExactVerl {
         config: &VerlConfig<'_>,
     ) -> Result<()> {
         check_verl(batch, input, config)?;
-        check_config("aggregate", "the mean over tokens", 0.0, config.aggregate.mode == AggregateMode::TokenMean)?;
+        aggregated::check(&config.aggregate)?;
         let sampled = match input.mask_before_rejection {
             Some(mask) => Batch::new(batch.layout(), mask)?,
             None => *batch,
@@ -84,13 +85,14 @@ impl ExactVerl {
         self.add_count(Self::TOKENS, batch.kept());
         self.add_count(Self::SAMPLED, sampled.kept());
         self.add_count(Self::SEQUENCES, batch.sequences());
+        self.add_count(Self::KEPT_SEQUENCES, batch.kept_sequences());
+        self.add_count(Self::SAMPLED_SEQUENCES, sampled.kept_sequences());
         self.add_lengths(batch, input);
         for (has, sum, first, slice) in [
             (Self::HAS_ADVANTAGES, Self::ADVANTAGES, Some(peak::ADVANTAGES), input.advantages),
             (Self::HAS_RETURNS, Self::RETURNS, Some(peak::RETURNS), input.returns),
             (Self::HAS_VALUES, Self::VALUES, Some(peak::VALUES), input.values),
             (Self::HAS_PREDICTIONS, Self::PREDICTIONS, None, input.predictions),
-            (Self::HAS_ENTROPIES, Self::ENTROPIES, None, input.entropies),
         ] {
             let Some(slice) = slice else { continue };
             self.add_count(has, batch.sequences());
@@ -109,13 +111,17 @@ impl ExactVerl {
             self.add_count(Self::HAS_BOTH, batch.sequences());
             add_twos(batch, returns, values, self.pieces_mut(Self::RETURNS));
         }
+        if let Some(entropies) = input.entropies {
+            self.add_count(Self::HAS_ENTROPIES, batch.sequences());
+            aggregated::add(batch, entropies, &config.aggregate, self.piece_mut(Self::ENTROPIES));
+        }
         if let Some(entropies) = input.old_entropies {
             self.add_count(Self::HAS_OLD_ENTROPIES, batch.sequences());
-            add_sums(&sampled, entropies, self.piece_mut(Self::OLD_ENTROPIES));
+            aggregated::add(&sampled, entropies, &config.aggregate, self.piece_mut(Self::OLD_ENTROPIES));
         }
         if let (Some(policy), Some(reference)) = (input.log_probs, input.ref_log_probs) {
             self.add_count(Self::HAS_KL, batch.sequences());
-            add_kl(batch, policy, reference, &config.kl, self.piece_mut(Self::KL));
+            add_kl(batch, [policy, reference], config, self.piece_mut(Self::KL));
         }
         if let (Some(old_log_probs), Some(rollout_log_probs)) = (input.old_log_probs, input.rollout_log_probs) {
             self.add_count(Self::HAS_ROLLOUT, batch.sequences());
@@ -216,6 +222,8 @@ impl ExactVerl {
         let sequences = self.count(Self::SEQUENCES);
         let answered = self.count(Self::ANSWERED);
         let of = |sum: usize, count: u64| mean(self.piece(sum), count);
+        let totals = Totals { tokens, sequences, kept_sequences: self.count(Self::KEPT_SEQUENCES) };
+        let aggregate = |sum: usize| aggregated::value(self.piece(sum), &config.aggregate, totals);
         let by_divisor = |sum, count| mean_by(self.piece(sum), count, &MeanConfig { divisor: config.divisor });
         let share = |count: u64, all: u64| count as f64 / all as f64;
         let mut found = VerlMetrics::default();
@@ -262,13 +270,15 @@ impl ExactVerl {
             found.prediction_mean = Some(by_divisor(Self::PREDICTIONS, tokens));
         }
         if self.has("entropies", Self::HAS_ENTROPIES)? {
-            found.entropy_loss = Some(of(Self::ENTROPIES, tokens));
+            found.entropy_loss = Some(aggregate(Self::ENTROPIES));
         }
         if self.has("old_entropies", Self::HAS_OLD_ENTROPIES)? {
-            found.old_entropy = Some(of(Self::OLD_ENTROPIES, self.count(Self::SAMPLED)));
+            let (tokens, kept_sequences) = (self.count(Self::SAMPLED), self.count(Self::SAMPLED_SEQUENCES));
+            let totals = Totals { tokens, sequences, kept_sequences };
+            found.old_entropy = Some(aggregated::value(self.piece(Self::OLD_ENTROPIES), &config.aggregate, totals));
         }
         if self.has("ref_log_probs", Self::HAS_KL)? {
-            found.kl_loss = Some(of(Self::KL, tokens));
+            found.kl_loss = Some(aggregate(Self::KL));
             found.kl_coefficient = Some(config.kl_coefficient);
         }
         if self.has("rollout_log_probs", Self::HAS_ROLLOUT)? {
@@ -322,13 +332,13 @@ impl ExactVerl {
     }
 }
 
-fn add_kl<R: Real>(batch: &Batch<'_>, policy: &[R], reference: &[R], config: &KlConfig, sum: &mut [i64]) {
+fn add_kl<R: Real>(batch: &Batch<'_>, inputs: [&[R]; 2], config: &VerlConfig<'_>, sum: &mut [i64]) {
     let mut due = Due::default();
     each_row::<R, _>(
         batch,
-        |part, report| kl_rows(&part.batch, [part.of(policy), part.of(reference)], config, report),
-        |_, estimate| {
-            limbs::add(sum, 0, estimate, 1);
+        |part, report| kl_rows(&part.batch, inputs.map(|input| part.of(input)), &config.kl, report),
+        |row, estimate: f64| {
+            limbs::add(sum, 0, estimate / aggregated::share(&config.aggregate, row.kept()), 1);
             due.carry([&mut *sum]);
         },
     );

@@ -34,4 +34,5 @@ pub use set::{
     SamplingMetrics, Summary, TrlConfig, TrlInput, TrlLevel, TrlLoss, TrlMetrics, TrlOutput, TrlRewardMetrics,
     TrlRewards, TrlScale, VerlConfig, VerlInput, VerlMetrics,
 };
+pub(crate) use variance_proxy::proxy_row;
 pub use variance_proxy::{variance_proxy, VarianceProxy, VarianceProxyConfig, VarianceProxyInput};

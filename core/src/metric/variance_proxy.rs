@@ -1,6 +1,6 @@
 use crate::{
     error::{check_len, check_not_negative, Error, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     math::exp,
     real::Real,
     reduce::{fold_row, Sum},
@@ -25,6 +25,13 @@ impl<'a, R> VarianceProxyInput<'a, R> {
     /// Without weights.
     pub const fn new(old_log_probs: &'a [R], sum_pi_squared: &'a [R], advantages: &'a [R]) -> Self {
         Self { old_log_probs, sum_pi_squared, advantages, weights: None }
+    }
+
+    pub(crate) fn check(&self, batch: &Batch<'_>) -> Result<()> {
+        check_len("old_log_probs", self.old_log_probs, batch.tokens())?;
+        check_len("sum_pi_squared", self.sum_pi_squared, batch.tokens())?;
+        check_len("advantages", self.advantages, batch.tokens())?;
+        self.weights.map_or(Ok(()), |weights| check_len("weights", weights, batch.tokens()))
     }
 }
 
@@ -56,6 +63,19 @@ pub struct VarianceProxy {
 }
 
 impl VarianceProxy {
+    /// From the means over sequences of what [`proxy_row`] finds.
+    pub(crate) fn of([power, a_squared, w]: [f64; 3], gradient_norm: f64, sequences: u64) -> Self {
+        let signal = gradient_norm * gradient_norm;
+        let noise = if sequences > 1 { (power - signal) / (sequences as f64 - 1.0) } else { 0.0 };
+        Self {
+            signal_strength: signal,
+            total_power: power,
+            pure_noise: if noise < 0.0 { 0.0 } else { noise },
+            expected_a_squared: a_squared,
+            expected_w: w,
+        }
+    }
+
     /// The keys as verl 0.9.1 logs them.
     pub fn entries(&self) -> [(&'static str, f64); 5] {
         [
@@ -111,51 +131,42 @@ pub fn variance_proxy<R: Real>(
     config: &VarianceProxyConfig,
 ) -> Result<VarianceProxy> {
     let VarianceProxyConfig { gradient_norm, divisor } = *config;
-    check_len("old_log_probs", input.old_log_probs, batch.tokens())?;
-    check_len("sum_pi_squared", input.sum_pi_squared, batch.tokens())?;
-    check_len("advantages", input.advantages, batch.tokens())?;
-    if let Some(weights) = input.weights {
-        check_len("weights", weights, batch.tokens())?;
-    }
+    input.check(batch)?;
     check_not_negative::<R>("gradient_norm", gradient_norm)?;
     if batch.sequences() == 0 {
         return Err(Error::EmptyMask);
     }
     let rows = batch.sequences() as f64;
-    let [power, a_squared, w] = sums(batch, input, divisor).map(|sum| sum / rows);
-    let signal = gradient_norm * gradient_norm;
-    let noise = if batch.sequences() > 1 { (power - signal) / (rows - 1.0) } else { 0.0 };
-    Ok(VarianceProxy {
-        signal_strength: signal,
-        total_power: power,
-        pure_noise: if noise < 0.0 { 0.0 } else { noise },
-        expected_a_squared: a_squared,
-        expected_w: w,
-    })
+    let means = sums(batch, input, divisor).map(|sum| sum / rows);
+    Ok(VarianceProxy::of(means, gradient_norm, batch.sequences() as u64))
 }
 
 #[multiversion]
 fn sums<R: Real>(batch: &Batch<'_>, input: VarianceProxyInput<'_, R>, divisor: Divisor) -> [f64; 3] {
     let mut totals = [Sum::default(); 3];
-    // without weights the advantages serve as a placeholder that does not affect the result
-    let weights = input.weights.unwrap_or(input.advantages);
     for row in batch.token_rows().filter(|row| row.last_kept().is_some()) {
-        let inputs = [input.old_log_probs, input.sum_pi_squared, input.advantages, weights];
-        let sums = fold_row(&row, inputs, [], |[old, squares, advantage, weight]| {
-            let s = (R::one() - R::narrow(2.0) * exp(old) + squares).widen();
-            let weight = if input.weights.is_some() { weight.widen() } else { 1.0 };
-            let square = weight * weight;
-            let scaled = s * square;
-            let original = scaled / if square < 1e-10 { 1e-10 } else { square };
-            ([], [advantage.widen(), weight, original, scaled])
-        });
-        let n = divisor.of(row.kept() as f64);
-        let a = sums[0] / n;
-        let mean_weight = if input.weights.is_some() { sums[1] / n } else { 1.0 };
-        let w = if sums[2] < 0.0 { 0.0 } else { sums[2] };
-        for (total, term) in totals.iter_mut().zip([mean_weight * mean_weight * (a * a) * w, a * a, sums[3]]) {
-            total.add(term);
-        }
+        Sum::add_each(&mut totals, &proxy_row(&row, input, divisor));
     }
     Sum::values(&totals)
+}
+
+/// The power, the squared mean advantage and the weighted W of a sequence with kept tokens.
+#[inline(always)]
+pub(crate) fn proxy_row<R: Real>(row: &Row<'_>, input: VarianceProxyInput<'_, R>, divisor: Divisor) -> [f64; 3] {
+    // without weights the advantages serve as a placeholder that does not affect the result
+    let weights = input.weights.unwrap_or(input.advantages);
+    let inputs = [input.old_log_probs, input.sum_pi_squared, input.advantages, weights];
+    let sums = fold_row(row, inputs, [], |[old, squares, advantage, weight]| {
+        let s = (R::one() - R::narrow(2.0) * exp(old) + squares).widen();
+        let weight = if input.weights.is_some() { weight.widen() } else { 1.0 };
+        let square = weight * weight;
+        let scaled = s * square;
+        let original = scaled / if square < 1e-10 { 1e-10 } else { square };
+        ([], [advantage.widen(), weight, original, scaled])
+    });
+    let n = divisor.of(row.kept() as f64);
+    let a = sums[0] / n;
+    let mean_weight = if input.weights.is_some() { sums[1] / n } else { 1.0 };
+    let w = if sums[2] < 0.0 { 0.0 } else { sums[2] };
+    [mean_weight * mean_weight * (a * a) * w, a * a, sums[3]]
 }

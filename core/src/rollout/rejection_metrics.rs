@@ -1,7 +1,7 @@
 use crate::{
     entries::known,
     error::{check_len, Error, Result},
-    layout::Batch,
+    layout::{Batch, Row},
     math::{clamp, sqrt},
     real::Real,
     reduce::{count, fold_row, Sum},
@@ -139,6 +139,14 @@ pub struct RejectionTotals {
 }
 
 impl RejectionTotals {
+    /// From the numbers of dropped tokens and touched sequences, and of all.
+    pub(crate) fn of([tokens, sequences]: [u64; 2], [kept, all]: [u64; 2], divisor: Divisor) -> Self {
+        Self {
+            masked_fraction: tokens as f64 / divisor.of(kept as f64),
+            seq_masked_fraction: sequences as f64 / all as f64,
+        }
+    }
+
     /// The keys as verl 0.9.1 logs them.
     pub fn entries(&self) -> [(&'static str, f64); 2] {
         [
@@ -196,7 +204,108 @@ pub fn rollout_rejection_metrics<R: Real>(
     for (out, criterion) in per_criterion.iter_mut().zip(config.criteria) {
         *out = metrics(batch, input, criterion, config.divisor);
     }
-    Ok(totals(batch, input, config))
+    let counts = [batch.kept() as u64, batch.sequences() as u64];
+    Ok(RejectionTotals::of(dropped(batch, input, config), counts, config.divisor))
+}
+
+/// What a sequence with kept tokens adds to the metrics of a criterion.
+#[derive(Clone, Copy)]
+pub(crate) struct CriterionRow {
+    /// Σ s, Σ s̃, Σ s̃² over tokens, and how many are above, below and dropped.
+    pub(crate) sums: [f64; 6],
+    /// Its statistic.
+    pub(crate) statistic: f64,
+    /// The extremes over its tokens, for a criterion of tokens.
+    pub(crate) tokens: Extremes,
+    pub(crate) high: bool,
+    pub(crate) low: bool,
+}
+
+impl CriterionRow {
+    /// Whether one of its tokens is dropped.
+    #[inline(always)]
+    pub(crate) fn touched(&self) -> bool {
+        self.sums[5] > 0.0
+    }
+}
+
+impl Default for CriterionRow {
+    fn default() -> Self {
+        Self { sums: [0.0; 6], statistic: 0.0, tokens: Extremes::NONE, high: false, low: false }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn criterion_row<R: Real>(
+    row: &Row<'_>,
+    input: RolloutInput<'_, R>,
+    criterion: &Criterion,
+    (lower, upper): (f64, f64),
+    divisor: Divisor,
+) -> CriterionRow {
+    let floor = if criterion.option.takes_ratios() { lower } else { 0.0 };
+    let terms = |s: f64| {
+        let held = clamp(s, floor, upper);
+        ([], [s, held, held * held, count(s > upper), count(s < lower), count(!(s >= lower && s <= upper))])
+    };
+    let statistic = criterion.sequence(row, input, divisor);
+    let mut tokens = Extremes::NONE;
+    let sums: [f64; 6] = if criterion.option.parts().0 == Scope::Token {
+        let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
+        for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
+            tokens.add(criterion.token(old, rollout));
+        }
+        fold_row(row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
+            terms(criterion.token(old, rollout))
+        })
+    } else {
+        fold_row::<R, f64, 0, 0, 6>(row, [], [], |[]| terms(statistic))
+    };
+    CriterionRow { sums, statistic, tokens, high: statistic > upper, low: statistic < lower }
+}
+
+/// What all sequences come to, for one criterion.
+pub(crate) struct CriterionTotals {
+    pub(crate) kept: u64,
+    /// Of [`CriterionRow::sums`].
+    pub(crate) sums: [f64; 6],
+    /// Of the statistics of sequences.
+    pub(crate) statistics: f64,
+    pub(crate) moments: Moments,
+    pub(crate) tokens: Extremes,
+    pub(crate) sequences: Extremes,
+    /// How many sequences are above, below and touched.
+    pub(crate) outside: [f64; 3],
+}
+
+impl CriterionTotals {
+    pub(crate) fn metrics(&self, option: RejectionOption, divisor: Divisor) -> CriterionMetrics {
+        let n = divisor.of(self.kept as f64);
+        let rows = self.moments.count as f64;
+        let [mean, held, square, token_high, token_low, dropped] = self.sums.map(|sum| sum / n);
+        let [high, low, touched] = self.outside;
+        let variance = square - held * held;
+        let per_token = option.parts().0 == Scope::Token;
+        let (extremes, sequences) = (if per_token { self.tokens } else { self.sequences }, self.sequences);
+        CriterionMetrics {
+            option,
+            mean,
+            max: extremes.max,
+            min: extremes.min,
+            fraction_high: if per_token { token_high } else { high / rows },
+            fraction_low: if per_token { token_low } else { low / rows },
+            std: if self.kept > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
+            seq_mean: self.statistics / rows,
+            seq_std: self.moments.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
+            seq_max: sequences.max,
+            seq_min: sequences.min,
+            seq_max_deviation: if -sequences.min > sequences.max { -sequences.min } else { sequences.max },
+            seq_fraction_high: high / rows,
+            seq_fraction_low: option.takes_ratios().then_some(low / rows),
+            masked_fraction: dropped,
+            seq_masked_fraction: touched / rows,
+        }
+    }
 }
 
 #[multiversion]
@@ -206,67 +315,38 @@ fn metrics<R: Real>(
     criterion: &Criterion,
     divisor: Divisor,
 ) -> CriterionMetrics {
-    let (lower, upper) = criterion.bounds();
-    let ratios = criterion.option.takes_ratios();
-    let floor = if ratios { lower } else { 0.0 };
-    let per_token = criterion.option.parts().0 == Scope::Token;
-    // Σ s, Σ s̃, Σ s̃², above, below, dropped
-    let terms = |s: f64| {
-        let held = clamp(s, floor, upper);
-        ([], [s, held, held * held, count(s > upper), count(s < lower), count(!(s >= lower && s <= upper))])
-    };
+    let bounds = criterion.bounds();
     let mut sums = [Sum::default(); 6];
     let (mut tokens, mut sequences) = (Extremes::NONE, Extremes::NONE);
-    let (mut moments, mut sequence_sum) = (Moments::default(), Sum::default());
-    let [mut high, mut low, mut touched] = [0.0; 3];
+    let (mut moments, mut statistics, mut outside) = (Moments::default(), Sum::default(), [0.0; 3]);
     for row in batch.token_rows().filter(|row| row.last_kept().is_some()) {
-        let s = criterion.sequence(&row, input, divisor);
-        let parts: [f64; 6] = if per_token {
-            let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
-            for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
-                tokens.add(criterion.token(old, rollout));
-            }
-            fold_row(&row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
-                terms(criterion.token(old, rollout))
-            })
-        } else {
-            fold_row::<R, f64, 0, 0, 6>(&row, [], [], |[]| terms(s))
-        };
-        Sum::add_each(&mut sums, &parts);
-        moments.merge(&Moments { count: 1, mean: s, m2: 0.0 });
-        sequence_sum.add(s);
-        sequences.add(s);
-        high += count(s > upper);
-        low += count(s < lower);
-        touched += count(parts[5] > 0.0);
+        let found = criterion_row(&row, input, criterion, bounds, divisor);
+        Sum::add_each(&mut sums, &found.sums);
+        moments.merge(&Moments { count: 1, mean: found.statistic, m2: 0.0 });
+        statistics.add(found.statistic);
+        tokens.merge(found.tokens);
+        sequences.add(found.statistic);
+        let flags = [found.high, found.low, found.touched()];
+        outside.iter_mut().zip(flags).for_each(|(total, yes)| *total += count(yes));
     }
-    let n = divisor.of(batch.kept() as f64);
-    let rows = moments.count as f64;
-    let [mean, held, square, token_high, token_low, dropped] = Sum::means(&sums, n);
-    let variance = square - held * held;
-    let extremes = if per_token { tokens } else { sequences };
-    CriterionMetrics {
-        option: criterion.option,
-        mean,
-        max: extremes.max,
-        min: extremes.min,
-        fraction_high: if per_token { token_high } else { high / rows },
-        fraction_low: if per_token { token_low } else { low / rows },
-        std: if batch.kept() > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
-        seq_mean: sequence_sum.value() / rows,
-        seq_std: moments.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
-        seq_max: sequences.max,
-        seq_min: sequences.min,
-        seq_max_deviation: if -sequences.min > sequences.max { -sequences.min } else { sequences.max },
-        seq_fraction_high: high / rows,
-        seq_fraction_low: ratios.then_some(low / rows),
-        masked_fraction: dropped,
-        seq_masked_fraction: touched / rows,
-    }
+    let totals = CriterionTotals {
+        kept: batch.kept() as u64,
+        sums: Sum::values(&sums),
+        statistics: statistics.value(),
+        moments,
+        tokens,
+        sequences,
+        outside,
+    };
+    totals.metrics(criterion.option, divisor)
 }
 
-/// One pass over the tokens that needs no mask buffer.
-fn totals<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RejectionConfig<'_>) -> RejectionTotals {
+/// How many tokens all criteria together drop, and in how many sequences. One pass that needs no mask buffer.
+pub(crate) fn dropped<R: Real>(
+    batch: &Batch<'_>,
+    input: RolloutInput<'_, R>,
+    config: &RejectionConfig<'_>,
+) -> [u64; 2] {
     let (mut tokens, mut sequences) = (0_u64, 0_u64);
     for row in batch.token_rows() {
         let by_sequence = config.criteria.iter().filter(|criterion| criterion.option.parts().0 != Scope::Token);
@@ -290,8 +370,5 @@ fn totals<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &Rejec
         tokens += dropped;
         sequences += u64::from(dropped > 0);
     }
-    RejectionTotals {
-        masked_fraction: tokens as f64 / config.divisor.of(batch.kept() as f64),
-        seq_masked_fraction: sequences as f64 / batch.sequences() as f64,
-    }
+    [tokens, sequences]
 }

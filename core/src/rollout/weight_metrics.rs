@@ -5,7 +5,7 @@ use crate::{
     math::{clamp, exp, ln, sqrt},
     real::Real,
     reduce::{count, fold_row, Sum},
-    rollout::{weights::MeanWeight, BatchNormalize, RolloutConfig, RolloutInput, RolloutLevel, WeightBound},
+    rollout::{BatchNormalize, RolloutConfig, RolloutInput, RolloutLevel, WeightBound},
     simd::multiversion,
     statistics::{Divisor, Extremes, Moments, Spread},
 };
@@ -124,97 +124,195 @@ pub fn rollout_weight_metrics<R: Real>(
 
 const SUMS: usize = 6;
 
-/// Σ ω, Σ ω̃, Σ ω̃², Σ w, and how many raw weights are above and below the band.
+/// What a sequence adds to the metrics.
+#[derive(Clone, Copy)]
+pub(crate) struct WeightRow {
+    /// Σ ω, Σ ω̃, Σ ω̃², Σ w, and how many raw weights are above and below the band.
+    pub(crate) sums: [f64; SUMS],
+    /// Its log-ratio, at the levels of sequences.
+    pub(crate) log_ratio: Option<f64>,
+    /// The extremes of the applied weights, at token level.
+    pub(crate) applied: Extremes,
+    /// The mean of the applied weights; 0 without kept tokens.
+    pub(crate) mean: f64,
+    /// How many of it: log-ratios above and below the band, mean raw weights above and below it.
+    pub(crate) outside: [bool; 4],
+    pub(crate) kept: usize,
+}
+
+impl Default for WeightRow {
+    fn default() -> Self {
+        let (sums, applied, outside) = ([0.0; SUMS], Extremes::NONE, [false; 4]);
+        Self { sums, log_ratio: None, applied, mean: 0.0, outside, kept: 0 }
+    }
+}
+
+/// The band of a config and its logs, computed once.
+#[derive(Clone, Copy)]
+pub(crate) struct Band {
+    lower: f64,
+    upper: f64,
+    log_lower: f64,
+    log_upper: f64,
+}
+
+impl Band {
+    pub(crate) fn of(config: &RolloutConfig) -> Self {
+        let (lower, upper) = config.bound.band();
+        Self { lower, upper, log_lower: ln(lower), log_upper: ln(upper) }
+    }
+}
+
 #[inline(always)]
-fn row_sums<R: Real>(
+pub(crate) fn weight_row<R: Real>(
     row: &Row<'_>,
     input: RolloutInput<'_, R>,
     config: &RolloutConfig,
-    log_ratio: Option<f64>,
-) -> [f64; SUMS] {
-    let (lower, upper) = config.bound.band();
+    band: Band,
+) -> WeightRow {
+    let Band { lower, upper, log_lower, log_upper } = band;
+    let log_ratio = (config.level != RolloutLevel::Token).then(|| config.sequence_log_ratio(row, input));
     let terms = |raw: R| {
         let applied = config.bound.apply(raw);
         let held = clamp(applied, R::zero(), R::narrow(upper)).widen();
         let (high, low) = (raw > R::narrow(upper), raw < R::narrow(lower));
         ([], [applied.widen(), held, held * held, raw.widen(), count(high), count(low)])
     };
-    match log_ratio {
-        None => fold_row(row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
-            terms(config.ratio(config.log_ratio(old, rollout)))
-        }),
+    let mut applied = Extremes::NONE;
+    let sums: [f64; SUMS] = match log_ratio {
+        None => {
+            let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
+            for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
+                applied.add(config.bound.apply(config.ratio(config.log_ratio(old, rollout))).widen());
+            }
+            fold_row(row, [input.old_log_probs, input.rollout_log_probs], [], |[old, rollout]| {
+                terms(config.ratio(config.log_ratio(old, rollout)))
+            })
+        }
         Some(log_ratio) => {
             let raw = R::narrow(config.ratio(log_ratio));
             fold_row(row, [], [], |[]| terms(raw))
+        }
+    };
+    let kept = row.kept();
+    let mean_of = |sum: f64| if kept == 0 { 0.0 } else { sum / config.divisor.of(kept as f64) };
+    let (mean, raw_mean) = (mean_of(sums[0]), mean_of(sums[3]));
+    let of_logs = log_ratio.map_or([false; 2], |log_ratio| [log_ratio > log_upper, log_ratio < log_lower]);
+    let outside = [of_logs[0], of_logs[1], raw_mean > upper, raw_mean < lower];
+    WeightRow { sums, log_ratio, applied, mean, outside, kept }
+}
+
+/// The distance of a mean weight from 1.
+#[inline(always)]
+pub(crate) fn deviation_from_one(mean: f64) -> f64 {
+    if mean < 1.0 {
+        1.0 - mean
+    } else {
+        mean - 1.0
+    }
+}
+
+/// What all sequences come to.
+pub(crate) struct WeightTotals {
+    pub(crate) tokens: u64,
+    pub(crate) sequences: u64,
+    /// Those with kept tokens.
+    pub(crate) kept_sequences: u64,
+    /// Of [`WeightRow::sums`].
+    pub(crate) sums: [f64; SUMS],
+    /// Of [`WeightRow::mean`].
+    pub(crate) mean_sum: f64,
+    pub(crate) means: Moments,
+    pub(crate) applied: Extremes,
+    pub(crate) logs: Extremes,
+    pub(crate) mean_extremes: Extremes,
+    pub(crate) deviation: f64,
+    /// Of [`WeightRow::outside`].
+    pub(crate) outside: [f64; 4],
+}
+
+impl WeightTotals {
+    /// The mean that [`BatchNormalize`] divides by.
+    pub(crate) fn mean_weight(&self, config: &RolloutConfig) -> f64 {
+        match (config.normalize, config.level) {
+            (BatchNormalize::ByLevel, RolloutLevel::Sequence | RolloutLevel::Geometric) => {
+                self.mean_sum / self.kept_sequences as f64
+            }
+            _ => self.sums[0] / config.divisor.of(self.tokens as f64),
+        }
+    }
+
+    pub(crate) fn metrics(&self, config: &RolloutConfig) -> RolloutWeightMetrics {
+        let [sum, held, squares, _, high, low] = self.sums;
+        let [log_high, log_low, seq_high, seq_low] = self.outside;
+        let (n, rows) = (config.divisor.of(self.tokens as f64), self.sequences as f64);
+        let (held_mean, mean_square) = (held / n, squares / n);
+        let variance = mean_square - held_mean * held_mean;
+        let token = config.level == RolloutLevel::Token;
+        let mean_weight = self.mean_weight(config);
+        RolloutWeightMetrics {
+            mean: sum / n,
+            std: if self.tokens > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
+            max: if token { self.applied.max } else { exp(clamp(self.logs.max, f64::NEG_INFINITY, 20.0)) },
+            min: if token { self.applied.min } else { exp(self.logs.min) },
+            eff_sample_size: if mean_square == 0.0 {
+                0.0
+            } else {
+                (held_mean + 1e-8) * (held_mean + 1e-8) / mean_square
+            },
+            ratio_fraction_high: if token { high / n } else { log_high / rows },
+            ratio_fraction_low: if token { low / n } else { log_low / rows },
+            seq_mean: self.mean_sum / rows,
+            seq_std: self.means.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
+            seq_max: self.mean_extremes.max,
+            seq_min: self.mean_extremes.min,
+            seq_max_deviation: self.deviation,
+            seq_fraction_high: seq_high / rows,
+            seq_fraction_low: seq_low / rows,
+            oob_ratio: matches!(config.bound, WeightBound::Zero { .. }).then(|| (high + low) / n),
+            batch_norm_factor: (config.normalize != BatchNormalize::Off).then_some(if mean_weight > 1e-8 {
+                mean_weight
+            } else {
+                1.0
+            }),
         }
     }
 }
 
 #[multiversion]
 fn metrics<R: Real>(batch: &Batch<'_>, input: RolloutInput<'_, R>, config: &RolloutConfig) -> RolloutWeightMetrics {
-    let (lower, upper) = config.bound.band();
-    let (log_lower, log_upper) = (ln(lower), ln(upper));
-    let mut totals = [Sum::default(); SUMS];
-    let mut factor = MeanWeight::default();
-    let (mut extremes, mut logs, mut means) = (Extremes::NONE, Extremes::NONE, Extremes::NONE);
-    let (mut sequences, mut mean_sum, mut deviation) = (Moments::default(), Sum::default(), Extremes::NONE);
-    let [mut log_high, mut log_low, mut seq_high, mut seq_low] = [0.0; 4];
+    let band = Band::of(config);
+    let (mut totals, mut mean_sum, mut kept_sequences) = ([Sum::default(); SUMS], Sum::default(), 0);
+    let (mut applied, mut logs, mut mean_extremes) = (Extremes::NONE, Extremes::NONE, Extremes::NONE);
+    let (mut means, mut deviation, mut outside) = (Moments::default(), Extremes::NONE, [0.0; 4]);
     for row in batch.token_rows() {
-        let log_ratio = (config.level != RolloutLevel::Token).then(|| config.sequence_log_ratio(&row, input));
-        let sums = row_sums(&row, input, config, log_ratio);
-        Sum::add_each(&mut totals, &sums);
-        match log_ratio {
-            Some(log_ratio) => {
-                logs.add(log_ratio);
-                log_high += count(log_ratio > log_upper);
-                log_low += count(log_ratio < log_lower);
-            }
-            None => {
-                let pairs = row.of(input.old_log_probs).iter().zip(row.of(input.rollout_log_probs));
-                for ((&old, &rollout), _) in pairs.zip(row.keep).filter(|(_, &keep)| keep) {
-                    extremes.add(config.bound.apply(config.ratio(config.log_ratio(old, rollout))).widen());
-                }
-            }
+        let found = weight_row(&row, input, config, band);
+        Sum::add_each(&mut totals, &found.sums);
+        if let Some(log_ratio) = found.log_ratio {
+            logs.add(log_ratio);
         }
-        let kept = row.kept();
-        factor.add(sums[0], kept, config.divisor);
-        let mean_of = |sum: f64| if kept == 0 { 0.0 } else { sum / config.divisor.of(kept as f64) };
-        let (mean, raw_mean) = (mean_of(sums[0]), mean_of(sums[3]));
-        sequences.merge(&Moments { count: 1, mean, m2: 0.0 });
-        mean_sum.add(mean);
-        means.add(mean);
-        deviation.add(if mean < 1.0 { 1.0 - mean } else { mean - 1.0 });
-        seq_high += count(raw_mean > upper);
-        seq_low += count(raw_mean < lower);
+        applied.merge(found.applied);
+        kept_sequences += u64::from(found.kept > 0);
+        means.merge(&Moments { count: 1, mean: found.mean, m2: 0.0 });
+        mean_sum.add(found.mean);
+        mean_extremes.add(found.mean);
+        deviation.add(deviation_from_one(found.mean));
+        outside.iter_mut().zip(found.outside).for_each(|(total, yes)| *total += count(yes));
     }
-    let [sum, held, squares, _, high, low] = Sum::values(&totals);
-    let (n, rows) = (config.divisor.of(batch.kept() as f64), batch.sequences() as f64);
-    let (held_mean, mean_square) = (held / n, squares / n);
-    let variance = mean_square - held_mean * held_mean;
-    let token = config.level == RolloutLevel::Token;
-    let mean_weight = factor.value(batch, config);
-    RolloutWeightMetrics {
-        mean: sum / n,
-        std: if batch.kept() > 1 { sqrt(if variance < 0.0 { 0.0 } else { variance }) } else { 0.0 },
-        max: if token { extremes.max } else { exp(clamp(logs.max, f64::NEG_INFINITY, 20.0)) },
-        min: if token { extremes.min } else { exp(logs.min) },
-        eff_sample_size: if mean_square == 0.0 { 0.0 } else { (held_mean + 1e-8) * (held_mean + 1e-8) / mean_square },
-        ratio_fraction_high: if token { high / n } else { log_high / rows },
-        ratio_fraction_low: if token { low / n } else { log_low / rows },
-        seq_mean: mean_sum.value() / rows,
-        seq_std: sequences.variance(Spread::Sample, Divisor::Count).map_or(0.0, sqrt),
-        seq_max: means.max,
-        seq_min: means.min,
-        seq_max_deviation: deviation.max,
-        seq_fraction_high: seq_high / rows,
-        seq_fraction_low: seq_low / rows,
-        oob_ratio: matches!(config.bound, WeightBound::Zero { .. }).then(|| (high + low) / n),
-        batch_norm_factor: (config.normalize != BatchNormalize::Off).then_some(if mean_weight > 1e-8 {
-            mean_weight
-        } else {
-            1.0
-        }),
-    }
+    let totals = WeightTotals {
+        tokens: batch.kept() as u64,
+        sequences: batch.sequences() as u64,
+        kept_sequences,
+        sums: Sum::values(&totals),
+        mean_sum: mean_sum.value(),
+        means,
+        applied,
+        logs,
+        mean_extremes,
+        deviation: deviation.max,
+        outside,
+    };
+    totals.metrics(config)
 }
 
 #[cfg(test)]

@@ -61,6 +61,12 @@ pub fn rollout_weights<R: Real>(
     if config.normalize == BatchNormalize::Off || factor <= 1e-8 {
         return Ok(1.0);
     }
+    divide(batch, factor, weights);
+    Ok(factor)
+}
+
+/// Divides the weights of kept tokens by their mean.
+pub(crate) fn divide<R: Real>(batch: &Batch<'_>, factor: f64, weights: &mut [R]) {
     let divisor = R::narrow(factor);
     for row in batch.token_rows() {
         for (weight, &keep) in row.of_mut(weights).iter_mut().zip(row.keep) {
@@ -69,25 +75,24 @@ pub fn rollout_weights<R: Real>(
             }
         }
     }
-    Ok(factor)
 }
 
 /// The mean that [`BatchNormalize`] needs, from sums over sequences.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct MeanWeight {
+struct MeanWeight {
     tokens: Sum,
     sequences: Sum,
 }
 
 impl MeanWeight {
-    pub(crate) fn add(&mut self, sum: f64, kept: usize, divisor: Divisor) {
+    fn add(&mut self, sum: f64, kept: usize, divisor: Divisor) {
         self.tokens.add(sum);
         if kept > 0 {
             self.sequences.add(sum / divisor.of(kept as f64));
         }
     }
 
-    pub(crate) fn value(self, batch: &Batch<'_>, config: &RolloutConfig) -> f64 {
+    fn value(self, batch: &Batch<'_>, config: &RolloutConfig) -> f64 {
         match (config.normalize, config.level) {
             (BatchNormalize::ByLevel, RolloutLevel::Sequence | RolloutLevel::Geometric) => {
                 self.sequences.value() / batch.kept_sequences() as f64

@@ -18,4 +18,15 @@ impl Extremes {
             self.max = x;
         }
     }
+
+    /// Takes in the extremes of other numbers.
+    #[inline]
+    pub(crate) fn merge(&mut self, other: Self) {
+        if other.min < self.min || other.min.is_nan() {
+            self.min = other.min;
+        }
+        if other.max > self.max || other.max.is_nan() {
+            self.max = other.max;
+        }
+    }
 }

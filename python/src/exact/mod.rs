@@ -5,21 +5,27 @@ mod clip;
 mod clip_cov;
 mod co_moments;
 mod kl;
+mod kl_cov;
 mod m2po;
 mod moments;
 mod openrlhf;
+mod rollout;
 mod selection;
 mod trl;
+mod variance_proxy;
 mod verl;
 
 use std::collections::HashMap;
 
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::{prelude::*, types::PyDict};
+use tokenwise::metric::Lengths;
 
 pub(crate) use self::{
-    analysis::ExactAnalysis, clip::ExactClip, clip_cov::ClipCov, co_moments::ExactCoMoments, kl::ExactKl, m2po::M2po,
-    moments::ExactMoments, openrlhf::ExactOpenRlhf, selection::Selection, trl::ExactTrl, verl::ExactVerl,
+    analysis::ExactAnalysis, clip::ExactClip, clip_cov::ClipCov, co_moments::ExactCoMoments, kl::ExactKl,
+    kl_cov::KlCov, m2po::M2po, moments::ExactMoments, openrlhf::ExactOpenRlhf, rollout::ExactCriterion,
+    rollout::ExactRejection, rollout::ExactRolloutWeights, selection::Selection, trl::ExactTrl,
+    variance_proxy::ExactVarianceProxy, verl::ExactVerl,
 };
 use crate::{
     columns::TokenColumns,
@@ -51,8 +57,39 @@ macro_rules! update {
     }};
 }
 
-/// What every state has: merging, limbs, bytes, pickling.
+/// The token columns of a framework's metrics: `COLUMNS`, their names, and `input`, which fills them in where they were
+/// given.
+macro_rules! token_columns {
+    ($input:ident: $($name:ident),+ $(,)?) => {
+        const COLUMNS: &[&str] = &[$(stringify!($name)),+];
+
+        fn input<'a, R: $crate::read::Slice>(columns: &'a $crate::columns::TokenColumns<'_>) -> $input<'a, R> {
+            $input { $($name: columns.optional(stringify!($name)),)+ ..Default::default() }
+        }
+    };
+}
+
+/// What every state has: merging, limbs, bytes, pickling. `metrics: Config` adds the method of that name.
 macro_rules! state {
+    ($(#[$doc:meta])* $name:ident, metrics: $config:ty, { $($methods:tt)* }) => {
+        $crate::exact::state! {
+            $(#[$doc])* $name, {
+                /// The keys of all batches together, as a dict; the settings are those of the plain function.
+                #[pyo3(signature = (**settings))]
+                fn metrics<'py>(
+                    &self,
+                    py: Python<'py>,
+                    settings: Option<&Bound<'py, pyo3::types::PyDict>>,
+                ) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
+                    let settings = $crate::value::config(settings)?;
+                    let settings: $config = settings.read("config").or_raise(py)?;
+                    $crate::exact::entries(py, self.0.metrics(&settings).or_raise(py)?.entries())
+                }
+
+                $($methods)*
+            }
+        }
+    };
     ($(#[$doc:meta])* $name:ident, { $($methods:tt)* }) => {
         $(#[$doc])*
         #[pyclass(module = "tokenwise_rl")]
@@ -132,7 +169,7 @@ macro_rules! state {
         }
     };
 }
-pub(crate) use {state, update};
+pub(crate) use {state, token_columns, update};
 
 fn entries<'py>(
     py: Python<'py>,
@@ -146,9 +183,9 @@ fn entries<'py>(
 }
 
 /// The token columns of a call, by name, of which any may be missing.
-fn read_some<'py, const N: usize>(
+fn read_some<'py>(
     reader: &mut Reader<'py>,
-    names: [&'static str; N],
+    names: &[&'static str],
     columns: Option<&Bound<'py, PyDict>>,
     mask: Option<&Bound<'py, PyAny>>,
     cu_seqlens: Option<&Bound<'py, PyAny>>,
@@ -158,7 +195,7 @@ fn read_some<'py, const N: usize>(
     if let Some(unknown) = given.keys().find(|name| !names.contains(&name.as_str())) {
         return Err(wrong(reader.py, "choice", unknown, &format!("one of {}", names.join(", ")), unknown));
     }
-    TokenColumns::read(reader, names.map(|name| (name, given.get(name))), mask, cu_seqlens)
+    TokenColumns::read(reader, names.iter().map(|name| (*name, given.get(*name))), mask, cu_seqlens)
 }
 
 /// What was given, unless it is None.
@@ -166,16 +203,25 @@ fn some<'a, 'py>(given: Option<&'a Bound<'py, PyAny>>) -> Option<&'a Bound<'py, 
     given.filter(|given| !given.is_none())
 }
 
-/// Lengths given as ``{"tokens": …, "limit": …}``.
-fn lengths<'py>(
-    reader: &mut Reader<'py>,
-    name: &str,
-    given: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Option<(PyReadonlyArrayDyn<'py, u32>, u32)>> {
-    let read = |given: &Bound<'py, PyAny>| {
-        Ok((reader.indices(name, &given.get_item("tokens")?, None)?, given.get_item("limit")?.extract()?))
-    };
-    some(given).map(read).transpose()
+/// One whole number per sequence, and a limit for them, given as ``{"tokens": …, "limit": …}``.
+struct LengthsGiven<'py>(Option<(PyReadonlyArrayDyn<'py, u32>, u32)>);
+
+impl<'py> LengthsGiven<'py> {
+    fn read(reader: &mut Reader<'py>, name: &str, given: Option<&Bound<'py, PyAny>>) -> PyResult<Self> {
+        let read = |given: &Bound<'py, PyAny>| {
+            Ok((reader.indices(name, &given.get_item("tokens")?, None)?, given.get_item("limit")?.extract()?))
+        };
+        some(given).map(read).transpose().map(Self)
+    }
+
+    fn lengths(&self) -> PyResult<Option<Lengths<'_>>> {
+        self.0.as_ref().map(|(tokens, limit)| Ok(Lengths { tokens: tokens.as_slice()?, limit: *limit })).transpose()
+    }
+}
+
+/// The entries of an array that may not have been given.
+fn slice_of<'a, T: numpy::Element>(given: &'a Option<PyReadonlyArrayDyn<'_, T>>) -> PyResult<Option<&'a [T]>> {
+    Ok(given.as_ref().map(|given| given.as_slice()).transpose()?)
 }
 
 /// Numbers of which there is one per sequence, in the precision of the tokens; single precision may become double.

@@ -10,7 +10,7 @@ use crate::error::{wrong, OrRaise as _};
 /// The k-th smallest of the numbers of all ranks: each round counts, adds the counts of all ranks, and takes a step.
 #[pyclass(module = "tokenwise_rl")]
 #[derive(Clone)]
-pub(crate) struct Selection(exact::Selection);
+pub(crate) struct Selection(pub(super) exact::Selection);
 
 #[pymethods]
 impl Selection {

@@ -5,7 +5,7 @@ use tokenwise::{
     Moments,
 };
 
-use super::{entries, read_some, reals_of, some, state};
+use super::{read_some, reals_of, slice_of, some, state, token_columns};
 use crate::{
     columns::in_precision,
     domain::{group_ids, groups as groups_of},
@@ -14,13 +14,13 @@ use crate::{
     value::config,
 };
 
-/// What may be given per token.
-const COLUMNS: [&str; 7] =
-    ["log_probs", "old_log_probs", "ref_log_probs", "rollout_log_probs", "weights", "advantages", "entropies"];
+token_columns! {
+    TrlInput: log_probs, old_log_probs, ref_log_probs, rollout_log_probs, weights, advantages, entropies
+}
 
 state! {
     /// The sums and extremes behind the keys that TRL logs for a batch, not rounded.
-    ExactTrl, {
+    ExactTrl, metrics: TrlConfig, {
         /// Adds a batch: the arrays of ``tokenwise_rl.trl_metrics``, by name, without what the loss returned.
         ///
         /// ``rewards`` are ``{"sources": …, "source_weights": …}``, with ``groups``; all completions of a prompt are in
@@ -59,41 +59,24 @@ state! {
             };
             let batch = columns.tokens.batch(py)?;
             in_precision!(columns, {
-                let optional = |name| columns.optional::<R>(name);
                 let sources = some(rewards)
                     .map(|given| reals_of::<R>(&mut reader, "sources", &given.get_item("sources")?, columns.precision))
                     .transpose()?;
                 let source_weights =
                     some(rewards).map(|given| given.get_item("source_weights")?.extract::<Vec<f64>>()).transpose()?;
                 let source_weights = source_weights.unwrap_or_default();
-                let mut input = TrlInput::<R> {
-                    log_probs: optional("log_probs"),
-                    old_log_probs: optional("old_log_probs"),
-                    ref_log_probs: optional("ref_log_probs"),
-                    rollout_log_probs: optional("rollout_log_probs"),
-                    weights: optional("weights"),
-                    advantages: optional("advantages"),
-                    entropies: optional("entropies"),
-                    ..Default::default()
-                };
+                let mut input = input::<R>(&columns);
                 if let (Some(sources), Some(ids)) = (&sources, &ids) {
                     let groups = groups_of(py, ids.as_slice()?, Some(batch.sequences()))?;
                     input.rewards =
                         Some(TrlRewards { groups, sources: sources.as_slice()?, source_weights: &source_weights });
                 }
-                input.completion_lengths = completions.as_ref().map(|given| given.as_slice()).transpose()?;
-                input.prompt_lengths = prompts.as_ref().map(|given| given.as_slice()).transpose()?;
-                input.truncated = truncated.as_ref().map(|given| given.as_slice()).transpose()?;
+                input.completion_lengths = slice_of(&completions)?;
+                input.prompt_lengths = slice_of(&prompts)?;
+                input.truncated = slice_of(&truncated)?;
                 let mut scratch = vec![Moments::default(); trl_scratch_len(&input)];
                 py.detach(|| self.0.update(&batch, &input, &settings, &mut scratch)).or_raise(py)
             })
-        }
-
-        /// The keys of all batches together, as a dict; the settings are those of ``tokenwise_rl.trl_metrics``.
-        #[pyo3(signature = (**settings))]
-        fn metrics<'py>(&self, py: Python<'py>, settings: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyDict>> {
-            let settings: TrlConfig = config(settings)?.read("config").or_raise(py)?;
-            entries(py, self.0.metrics(&settings).or_raise(py)?.entries())
         }
     }
 }

@@ -1,32 +1,21 @@
 use pyo3::{prelude::*, types::PyDict};
 use tokenwise::{
     exact::Partial as _,
-    metric::{Lengths, VerlConfig, VerlInput},
+    metric::{VerlConfig, VerlInput},
     Mask,
 };
 
-use super::{entries, lengths, read_some, state};
+use super::{read_some, state, token_columns, LengthsGiven};
 use crate::{columns::in_precision, error::OrRaise as _, read::Reader, value::config};
 
-/// What may be given per token.
-const COLUMNS: [&str; 12] = [
-    "scores",
-    "rewards",
-    "advantages",
-    "returns",
-    "values",
-    "predictions",
-    "log_probs",
-    "ref_log_probs",
-    "old_log_probs",
-    "rollout_log_probs",
-    "old_entropies",
-    "entropies",
-];
+token_columns! {
+    VerlInput: scores, rewards, advantages, returns, values, predictions, log_probs, ref_log_probs, old_log_probs,
+    rollout_log_probs, old_entropies, entropies
+}
 
 state! {
     /// The sums and extremes behind the keys that verl logs for a batch, not rounded.
-    ExactVerl, {
+    ExactVerl, metrics: VerlConfig<'_>, {
         /// Adds a batch: the arrays of ``tokenwise_rl.verl_metrics``, by name. Lengths are given as
         /// ``{"tokens": …, "limit": …}``.
         #[pyo3(signature = (
@@ -49,46 +38,19 @@ state! {
             let settings: VerlConfig<'_> = settings.read("config").or_raise(py)?;
             let mut reader = Reader::new(py);
             let columns = read_some(&mut reader, COLUMNS, columns, mask, cu_seqlens)?;
-            let responses = lengths(&mut reader, "response_lengths", response_lengths)?;
-            let prompts = lengths(&mut reader, "prompt_lengths", prompt_lengths)?;
+            let responses = LengthsGiven::read(&mut reader, "response_lengths", response_lengths)?;
+            let prompts = LengthsGiven::read(&mut reader, "prompt_lengths", prompt_lengths)?;
             let before = mask_before_rejection.map(|mask| reader.flags("mask_before_rejection", mask)).transpose()?;
             let batch = columns.tokens.batch(py)?;
             in_precision!(columns, {
-                let optional = |name| columns.optional::<R>(name);
-                let mut input = VerlInput::<R> {
-                    scores: optional("scores"),
-                    rewards: optional("rewards"),
-                    advantages: optional("advantages"),
-                    returns: optional("returns"),
-                    values: optional("values"),
-                    predictions: optional("predictions"),
-                    log_probs: optional("log_probs"),
-                    ref_log_probs: optional("ref_log_probs"),
-                    old_log_probs: optional("old_log_probs"),
-                    rollout_log_probs: optional("rollout_log_probs"),
-                    old_entropies: optional("old_entropies"),
-                    entropies: optional("entropies"),
-                    ..Default::default()
-                };
-                if let Some((tokens, limit)) = &responses {
-                    input.response_lengths = Some(Lengths { tokens: tokens.as_slice()?, limit: *limit });
-                }
-                if let Some((tokens, limit)) = &prompts {
-                    input.prompt_lengths = Some(Lengths { tokens: tokens.as_slice()?, limit: *limit });
-                }
+                let mut input = input::<R>(&columns);
+                input.response_lengths = responses.lengths()?;
+                input.prompt_lengths = prompts.lengths()?;
                 if let Some(before) = &before {
                     input.mask_before_rejection = Some(Mask::new(before.as_slice()?));
                 }
                 py.detach(|| self.0.update(&batch, &input, &settings)).or_raise(py)
             })
-        }
-
-        /// The keys of all batches together, as a dict; the settings are those of ``tokenwise_rl.verl_metrics``.
-        #[pyo3(signature = (**settings))]
-        fn metrics<'py>(&self, py: Python<'py>, settings: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyDict>> {
-            let settings = config(settings)?;
-            let settings: VerlConfig<'_> = settings.read("config").or_raise(py)?;
-            entries(py, self.0.metrics(&settings).or_raise(py)?.entries())
         }
     }
 }

@@ -2,11 +2,16 @@
 
 use super::*;
 use crate::{
+    loss::{Aggregate, AggregateMode, EmptyRows},
     metric::{
-        openrlhf_metrics, trl_metrics, KlUse, OpenRlhfInput, RewardSource, TrlInput, TrlLevel, TrlOutput, TrlRewards,
-        TrlScale,
+        openrlhf_metrics, trl_metrics, variance_proxy, KlUse, OpenRlhfInput, RewardSource, TrlInput, TrlLevel,
+        TrlOutput, TrlRewards, TrlScale, VarianceProxyConfig, VarianceProxyInput,
     },
-    Groups,
+    rollout::{
+        rollout_rejection_metrics, rollout_weight_metrics, rollout_weights, BatchNormalize, Criterion,
+        CriterionMetrics, RejectionConfig, RejectionOption, RolloutConfig, RolloutInput, RolloutLevel, WeightBound,
+    },
+    Divisor, Groups,
 };
 
 /// Every column of TRL's metrics, from four, with one reward function.
@@ -152,6 +157,162 @@ fn openrlhf_over_ranks_is_the_plain_function() {
         let expected = openrlhf_metrics(&batch, input, &config, &mut [Moments::default(); 4]).unwrap();
         assert_close(state.metrics(&config).unwrap().entries(), expected.entries());
     }
+}
+
+/// Two columns as the log-probabilities of trainer and sampler.
+fn sampled<'a>([a, b, ..]: [&'a [f32]; 4]) -> RolloutInput<'a, f32> {
+    RolloutInput { old_log_probs: a, rollout_log_probs: b }
+}
+
+#[test]
+fn rollout_weights_over_ranks_are_those_of_the_plain_functions() {
+    let bounds = [WeightBound::Truncate { upper: 1.5 }, WeightBound::Zero { lower: 0.5, upper: 1.5 }];
+    let levels = [RolloutLevel::Token, RolloutLevel::Sequence, RolloutLevel::Geometric];
+    let normalize = [BatchNormalize::Off, BatchNormalize::ByLevel, BatchNormalize::Tokens];
+    for (level, normalize, empty) in
+        levels.into_iter().flat_map(|level| normalize.map(|normalize| (level, normalize, level as u8 == 1)))
+    {
+        for bound in bounds {
+            let all = Rollouts::new(empty);
+            let config =
+                RolloutConfig { level, normalize, bound, divisor: Divisor::CountPlusEpsilon, ..Default::default() };
+            let mut state = ExactRolloutWeights::default();
+            all.ranks(|_, batch, columns| {
+                let mut rank = ExactRolloutWeights::default();
+                rank.update(batch, sampled(columns), &config).unwrap();
+                state.merge(&rank);
+            });
+            let (batch, columns) = all.whole();
+            let expected = rollout_weight_metrics(&batch, sampled(columns), &config).unwrap();
+            assert_close(state.metrics(&config).unwrap().entries(), expected.entries());
+            let mut weights = [9.0; 360];
+            let factor = rollout_weights(&batch, sampled(columns), &config, &mut weights).unwrap();
+            all.ranks(|rows, batch, columns| {
+                let slots = rows.start * 30..rows.end * 30;
+                let mut found = vec![9.0; slots.len()];
+                let mean = state.weights(batch, sampled(columns), &config, &mut found).unwrap();
+                approx::assert_relative_eq!(mean, factor, max_relative = 1e-14);
+                for (found, expected) in found.iter().zip(&weights[slots]) {
+                    approx::assert_relative_eq!(found, expected, max_relative = 2e-7);
+                }
+            });
+        }
+    }
+    let nothing = ExactRolloutWeights::default();
+    assert_eq!(nothing.metrics(&RolloutConfig::default()), Err(crate::Error::EmptyMask));
+}
+
+#[test]
+fn rejection_over_ranks_is_the_plain_function() {
+    let criteria = RejectionOption::ALL.map(|option| Criterion { option, lower: 0.8, upper: 1.3 });
+    for empty in [false, true] {
+        let all = Rollouts::new(empty);
+        let config = RejectionConfig { criteria: &criteria, divisor: Divisor::CountPlusEpsilon };
+        let mut states = criteria.map(|_| ExactCriterion::default());
+        let mut together = ExactRejection::default();
+        all.ranks(|_, batch, columns| {
+            for (state, criterion) in states.iter_mut().zip(&criteria) {
+                let mut rank = ExactCriterion::default();
+                rank.update(batch, sampled(columns), criterion, config.divisor).unwrap();
+                state.merge(&rank);
+            }
+            let mut rank = ExactRejection::default();
+            rank.update(batch, sampled(columns), &config).unwrap();
+            together.merge(&rank);
+        });
+        let (batch, columns) = all.whole();
+        let mut expected = [CriterionMetrics::default(); 11];
+        let totals = rollout_rejection_metrics(&batch, sampled(columns), &config, &mut expected).unwrap();
+        assert_eq!(together.totals(config.divisor).unwrap(), totals);
+        for ((state, criterion), expected) in states.iter().zip(&criteria).zip(&expected) {
+            assert_close(state.metrics(criterion, config.divisor).unwrap().entries(), expected.entries());
+        }
+    }
+    assert_eq!(ExactRejection::default().totals(Divisor::Count), Err(crate::Error::EmptyMask));
+    let nothing = ExactCriterion::default();
+    assert_eq!(nothing.metrics(&criteria[0], Divisor::Count), Err(crate::Error::EmptyMask));
+}
+
+#[test]
+fn variance_proxies_over_ranks_are_the_plain_function() {
+    let all = Rollouts::new(true);
+    for weighted in [false, true] {
+        let input = |[a, b, c, d]: [&'_ [f32]; 4]| -> [Vec<f32>; 4] { [a, b, c, d].map(<[f32]>::to_vec) };
+        let config = VarianceProxyConfig { gradient_norm: 0.3, divisor: Divisor::CountPlusEpsilon };
+        let of = |columns: &[Vec<f32>; 4], batch: &Batch<'_>, state: &mut ExactVarianceProxy| {
+            let [a, b, c, d] = columns;
+            let input = VarianceProxyInput { weights: weighted.then_some(&d[..]), ..VarianceProxyInput::new(a, b, c) };
+            state.update(batch, input, config.divisor).unwrap();
+            (batch.sequences() > 0).then(|| variance_proxy(batch, input, &config).unwrap())
+        };
+        let mut state = ExactVarianceProxy::default();
+        all.ranks(|_, batch, columns| {
+            let mut rank = ExactVarianceProxy::default();
+            of(&input(columns), batch, &mut rank);
+            state.merge(&rank);
+        });
+        let (batch, columns) = all.whole();
+        let expected = of(&input(columns), &batch, &mut ExactVarianceProxy::default()).unwrap();
+        assert_close(state.proxy(&config).unwrap().entries().into_iter(), expected.entries().into_iter());
+    }
+    let config = VarianceProxyConfig { gradient_norm: -1.0, divisor: Divisor::Count };
+    assert!(ExactVarianceProxy::default().proxy(&config).is_err());
+}
+
+#[test]
+fn entropies_and_kl_may_be_aggregated_by_sequences() {
+    let modes = [
+        AggregateMode::TokenMean,
+        AggregateMode::TokenSum,
+        AggregateMode::SequenceMeanTokenSum,
+        AggregateMode::SequenceMeanTokenSumNorm { scale: 30.0 },
+        AggregateMode::SequenceMeanTokenMean,
+    ];
+    for (mode, empty_rows) in
+        modes.into_iter().flat_map(|mode| [EmptyRows::Excluded, EmptyRows::Counted].map(|rows| (mode, rows)))
+    {
+        let all = Rollouts::new(true);
+        let aggregate = Aggregate { mode, empty_rows, divisor: Divisor::CountPlusEpsilon, ..Default::default() };
+        let (verl, openrlhf) = (
+            VerlConfig { aggregate, ..Default::default() },
+            OpenRlhfConfig { aggregate, kl_use: KlUse::Loss, ..Default::default() },
+        );
+        let of_verl = |[a, b, c, d]: [&'_ [f32]; 4], batch: &Batch<'_>, state: &mut ExactVerl| {
+            let input = VerlInput {
+                entropies: Some(a),
+                old_entropies: Some(b),
+                log_probs: Some(c),
+                ref_log_probs: Some(d),
+                ..Default::default()
+            };
+            state.update(batch, &input, &verl).unwrap();
+            verl_metrics(batch, input, &verl, &mut []).unwrap().entries().collect::<Vec<_>>()
+        };
+        let of_openrlhf = |[a, b, c, _]: [&'_ [f32]; 4], batch: &Batch<'_>, state: &mut ExactOpenRlhf| {
+            let input =
+                OpenRlhfInput { entropies: Some(a), log_probs: Some(b), ref_log_probs: Some(c), ..Default::default() };
+            state.update(batch, &input, &openrlhf, &mut []).unwrap();
+            openrlhf_metrics(batch, input, &openrlhf, &mut []).unwrap().entries().collect::<Vec<_>>()
+        };
+        let (mut joined_verl, mut joined_openrlhf) = (ExactVerl::default(), ExactOpenRlhf::default());
+        all.ranks(|_, batch, columns| {
+            let (mut verl, mut openrlhf) = (ExactVerl::default(), ExactOpenRlhf::default());
+            of_verl(columns, batch, &mut verl);
+            of_openrlhf(columns, batch, &mut openrlhf);
+            joined_verl.merge(&verl);
+            joined_openrlhf.merge(&openrlhf);
+        });
+        let (batch, columns) = all.whole();
+        let expected = of_verl(columns, &batch, &mut ExactVerl::default());
+        assert_close(joined_verl.metrics(&verl).unwrap().entries(), expected.into_iter());
+        let expected = of_openrlhf(columns, &batch, &mut ExactOpenRlhf::default());
+        assert_close(joined_openrlhf.metrics(&openrlhf).unwrap().entries(), expected.into_iter());
+    }
+    let (groups, keep) = (Groups::from_ids(&[0]).unwrap(), [true]);
+    let mode = AggregateMode::PromptMean { groups, tokens: &[1] };
+    let config = VerlConfig { aggregate: Aggregate { mode, ..Default::default() }, ..Default::default() };
+    let refused = ExactVerl::default().update::<f32>(&batch_of(&keep), &VerlInput::default(), &config);
+    assert!(matches!(refused, Err(crate::Error::Config { what: "aggregate", .. })));
 }
 
 #[test]
