@@ -164,11 +164,17 @@ impl<'l> Cursor<'l> {
         }
     }
 
+    #[inline(always)]
     fn flag(&mut self) -> Option<bool> {
         let rest = &self.line[self.at..];
-        let words: [(&[u8], bool); 4] = [(b"1", true), (b"0", false), (b"true", true), (b"false", false)];
-        let (word, keep) = words.into_iter().find(|(word, _)| rest.starts_with(word))?;
-        self.at += word.len();
+        let (length, keep) = match rest.first()? {
+            b'1' => (1, true),
+            b'0' => (1, false),
+            _ if rest.starts_with(b"true") => (4, true),
+            _ if rest.starts_with(b"false") => (5, false),
+            _ => return None,
+        };
+        self.at += length;
         Some(keep)
     }
 

@@ -2,11 +2,12 @@
 
 use std::{
     fs::File,
-    io::{self, Seek, SeekFrom, Write},
+    io,
     path::{Path, PathBuf},
 };
 
 use crate::{
+    disk,
     error::{Error, Result},
     Survive,
 };
@@ -62,16 +63,14 @@ impl Growing {
     }
 
     fn write(&mut self, record: &[u8]) -> io::Result<()> {
-        self.file.write_all(record)?;
-        match self.survive {
-            Survive::Kill => Ok(()),
-            Survive::PowerLoss => self.file.sync_data(),
-        }
+        disk::write(&mut self.file, &self.path, record)?;
+        disk::sync(&self.file, &self.path, self.survive)
     }
 
+    /// What is removed must not come back after a power loss.
     fn truncate(&mut self) -> io::Result<()> {
-        self.file.set_len(self.len)?;
-        self.file.seek(SeekFrom::Start(self.len))?;
+        disk::cut(&mut self.file, &self.path, self.len)?;
+        disk::sync(&self.file, &self.path, self.survive)?;
         self.torn = false;
         Ok(())
     }

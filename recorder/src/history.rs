@@ -2,13 +2,13 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
 use serde_json::{Map, Value};
 
 use crate::{
+    disk,
     error::{Error, Result},
     lock::Lock,
     read::parse_history,
@@ -53,7 +53,7 @@ impl History {
         let lock = Lock::acquire(path)?;
         for leftover in [beside(path, "hidden"), beside(path, "swap"), beside(path, "new")] {
             if leftover.exists() {
-                fs::remove_file(&leftover).map_err(Error::io(&leftover))?;
+                disk::remove(&leftover).map_err(Error::io(&leftover))?;
             }
         }
         if !path.exists() {
@@ -110,18 +110,18 @@ impl History {
             Ok(hidden) => hidden,
             Err(source) => {
                 // the copy is in an unknown state, and on a full disk its room is needed
-                let _ = fs::remove_file(&hidden_path);
+                let _ = disk::remove(&hidden_path);
                 return Err(Error::Io { path: hidden_path, source });
             }
         };
-        let linked = fs::hard_link(&self.path, &swap_path).is_ok();
-        if let Err(source) = fs::rename(&hidden_path, &self.path) {
-            let _ = fs::remove_file(&swap_path);
+        let linked = disk::link(&self.path, &swap_path).is_ok();
+        if let Err(source) = disk::rename(&hidden_path, &self.path) {
+            let _ = disk::remove(&swap_path);
             return Err(Error::Io { path: self.path.clone(), source });
         }
         self.last_step = Some(step);
         let previous = std::mem::replace(&mut self.public, hidden);
-        if linked && fs::rename(&swap_path, &hidden_path).is_ok() {
+        if linked && disk::rename(&swap_path, &hidden_path).is_ok() {
             self.hidden = Some(previous);
             self.missing = record;
         }
@@ -131,7 +131,7 @@ impl History {
     /// The next append modifies the copy that had the public name until now: the rename must be on disk before.
     fn sync_rename(&mut self) -> Result<()> {
         self.unsynced = true;
-        sync_folder(&self.path, self.survive)?;
+        disk::sync_folder(&self.path, self.survive)?;
         self.unsynced = false;
         Ok(())
     }
@@ -158,16 +158,14 @@ impl History {
             Some(hidden) => hidden,
             None => {
                 text.clear();
-                let mut file = File::create(path)?;
-                file.write_all(&fs::read(&self.path)?)?;
+                let mut file = disk::create(path)?;
+                disk::write(&mut file, path, &fs::read(&self.path)?)?;
                 Copy { file, end: self.public.end }
             }
         };
         text.extend(record);
-        hidden.extend(&text)?;
-        if self.survive == Survive::PowerLoss {
-            hidden.file.sync_data()?;
-        }
+        hidden.extend(path, &text)?;
+        disk::sync(&hidden.file, path, self.survive)?;
         Ok(hidden)
     }
 }
@@ -176,16 +174,14 @@ impl Drop for History {
     fn drop(&mut self) {
         if self.hidden.is_some() {
             // a file left behind is removed when the history is opened again
-            let _ = fs::remove_file(beside(&self.path, "hidden"));
+            let _ = disk::remove(&beside(&self.path, "hidden"));
         }
     }
 }
 
 impl Copy {
-    fn extend(&mut self, text: &[u8]) -> std::io::Result<()> {
-        self.file.set_len(self.end)?;
-        self.file.seek(SeekFrom::Start(self.end))?;
-        self.file.write_all(&[text, TAIL].concat())?;
+    fn extend(&mut self, path: &Path, text: &[u8]) -> std::io::Result<()> {
+        disk::write_at(&mut self.file, path, self.end, &[text, TAIL].concat())?;
         self.end += text.len() as u64;
         Ok(())
     }
@@ -219,26 +215,14 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(crate) fn replace(path: &Path, bytes: &[u8], survive: Survive) -> Result<()> {
     let new = beside(path, "new");
     let write = || {
-        let mut file = File::create(&new)?;
-        file.write_all(bytes)?;
-        if survive == Survive::PowerLoss {
-            file.sync_all()?;
-        }
-        fs::rename(&new, path)
+        let mut file = disk::create(&new)?;
+        disk::write(&mut file, &new, bytes)?;
+        disk::sync(&file, &new, survive)?;
+        disk::rename(&new, path)
     };
     write().map_err(|source| {
-        let _ = fs::remove_file(&new);
+        let _ = disk::remove(&new);
         Error::Io { path: path.into(), source }
     })?;
-    sync_folder(path, survive)
-}
-
-/// Syncs the folder of `path`, so that a new or renamed file survives a power loss; a no-op where folders cannot be
-/// synced.
-pub(crate) fn sync_folder(path: &Path, survive: Survive) -> Result<()> {
-    if cfg!(unix) && survive == Survive::PowerLoss {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io(folder))?;
-    }
-    Ok(())
+    disk::sync_folder(path, survive)
 }

@@ -41,6 +41,7 @@
 //! With feature `tensorboard`, `EventFile` writes the same metrics as an event file, which TensorBoard draws.
 #![forbid(unsafe_code)]
 
+mod disk;
 mod distribution;
 mod error;
 mod growing;

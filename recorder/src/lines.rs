@@ -8,9 +8,10 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
+    disk::sync_folder,
     error::{Error, Result},
     growing::Growing,
-    history::{replace, sync_folder},
+    history::replace,
     lock::Lock,
     read::strip_position,
     Resume, Survive,

@@ -114,7 +114,9 @@ export function numberField(name, { label: words, step, set, focus }) {
 }
 
 /**
- * A message says why a number was not taken, and goes with the next key or press: several would cover each other.
+ * A message says why a number was not taken, and goes with the next key or press: several would cover each other. The
+ * act that brought it has passed the document on its way down and does not come there again, so that the document can
+ * listen at once: a timer could fire after the next key.
  * @param {HTMLElement} message
  */
 function untilNextAct(message) {
@@ -123,10 +125,7 @@ function untilNextAct(message) {
     message.parentElement?.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
     for (const act of ["keydown", "pointerdown"]) document.removeEventListener(act, clear, true);
   };
-  // not the act that brought it
-  setTimeout(() => {
-    for (const act of ["keydown", "pointerdown"]) document.addEventListener(act, clear, true);
-  });
+  for (const act of ["keydown", "pointerdown"]) document.addEventListener(act, clear, true);
 }
 
 /**

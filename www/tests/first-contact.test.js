@@ -196,6 +196,15 @@ test("choices tell the truth", browserTest, async () => {
   await setParameter(page, "gamma", "x");
   await setParameter(page, "lambda", "y");
   assert.equal(await page.locator(".field .problem:not(:empty)").count(), 1);
+  // also where the next key comes before a timer
+  await page.evaluate(() => {
+    for (const name of ["gamma", "lambda"]) {
+      const field = /** @type {HTMLInputElement} */ (document.getElementById(`field-${name}`));
+      field.value = "x";
+      field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    }
+  });
+  assert.equal(await page.locator(".field .problem:not(:empty)").count(), 1);
   await page.locator(cell("score", 0)).click();
   assert.equal(await page.locator(".field .problem:not(:empty)").count(), 0);
   // the end of a line is seen

@@ -34,23 +34,77 @@ pub(super) fn decimal(bytes: &[u8]) -> Option<(f64, usize)> {
     }
 }
 
-/// A number such as `-0.1234`: one digit, a point, and fewer than eight places. No loop, and no branch that depends on
-/// the number of places.
+/// The largest byte that ends a number early: a comma or a blank. The last number of a list ends with a bracket and
+/// takes the long way.
+const LAST_END: u8 = b',';
+
+#[inline(always)]
+fn digit(byte: u8) -> Option<u8> {
+    Some(byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
+}
+
+/// A number of at most 53 bits without exponent, that does not end where the text does.
 #[inline(always)]
 fn short(bytes: &[u8]) -> Option<(f64, usize)> {
     let sign = usize::from(*bytes.first()? == b'-');
-    let text: &[u8; 10] = bytes.get(sign..)?.first_chunk()?;
-    let whole = text[0].wrapping_sub(b'0');
-    let word = word(text.last_chunk()?);
-    let places = digit_count(word);
-    let next = (word >> (8 * (places % 8))) as u8 ^ b'0';
-    if whole > 9 || text[1] != b'.' || matches!(places, 0 | 8) || matches!(next, b'e' | b'E') {
+    let text = bytes.get(sign..)?;
+    let head: &[u8; 4] = text.first_chunk()?;
+    let (x, length) = match () {
+        () if head[1] <= LAST_END => (f64::from(digit(head[0])?), 1),
+        () if head[1] == b'.' => with_point::<1>(text)?,
+        () if head[2] == b'.' => with_point::<2>(text)?,
+        () if head[3] == b'.' => with_point::<3>(text)?,
+        () => integer(text)?,
+    };
+    Some((f64::from_bits(x.to_bits() | (sign as u64) << 63), sign + length))
+}
+
+/// So many digits, a point, and up to seven places.
+#[inline(always)]
+fn with_point<const WHOLE: usize>(text: &[u8]) -> Option<(f64, usize)> {
+    let digits = text.get(..WHOLE)?;
+    let whole = digits.iter().fold(0, |sum, byte| 10 * sum + u64::from(byte.wrapping_sub(b'0')));
+    if digits.iter().any(|byte| !byte.is_ascii_digit()) || (WHOLE > 1 && digits[0] == b'0') {
         return None;
     }
-    let mantissa = u64::from(whole) * POWER[places] + eight_digits(word << (64 - 8 * places));
+    let behind: &[u8; 8] = text.get(WHOLE + 1..)?.first_chunk()?;
+    let word = word(behind);
+    let places = digit_count(word);
+    // Few places have code of their own: in a list of such numbers the processor then knows where the next one begins
+    // before it has counted them. More places vary, and no branch depends on how many there are.
+    let at = |place: usize| u64::from(behind[place] ^ b'0');
+    let ends = |count: usize| behind[count] <= LAST_END && places == count;
+    if ends(1) {
+        return Some(((10 * whole + at(0)) as f64 / 10.0, WHOLE + 2));
+    }
+    if ends(2) {
+        return Some(((100 * whole + 10 * at(0) + at(1)) as f64 / 100.0, WHOLE + 3));
+    }
+    if ends(3) {
+        return Some(((1000 * whole + 100 * at(0) + 10 * at(1) + at(2)) as f64 / 1000.0, WHOLE + 4));
+    }
+    if ends(4) {
+        let mantissa = 10_000 * whole + 1000 * at(0) + 100 * at(1) + 10 * at(2) + at(3);
+        return Some((mantissa as f64 / 10_000.0, WHOLE + 5));
+    }
+    if matches!(places, 0 | 8) || matches!(behind[places], b'e' | b'E') {
+        return None;
+    }
+    let mantissa = whole * POWER[places] + eight_digits(word << (64 - 8 * places));
     // both are exact, so the quotient is rounded once
-    let x = mantissa as f64 / TEN[places];
-    Some((f64::from_bits(x.to_bits() | (sign as u64) << 63), sign + 2 + places))
+    Some((mantissa as f64 / TEN[places], WHOLE + 1 + places))
+}
+
+/// An integer of fewer than eight digits.
+#[inline(always)]
+fn integer(text: &[u8]) -> Option<(f64, usize)> {
+    let head: &[u8; 8] = text.first_chunk()?;
+    let word = word(head);
+    let count = digit_count(word);
+    if matches!(count, 0 | 8) || (count > 1 && head[0] == b'0') || matches!(head[count], b'.' | b'e' | b'E') {
+        return None;
+    }
+    Some((eight_digits(word << (64 - 8 * count)) as f64, count))
 }
 
 #[inline(never)]
@@ -265,16 +319,48 @@ mod tests {
 
     #[test]
     fn digits_end_at_the_first_byte_that_is_none() {
+        let digits = "98765432109876543210";
         for count in 1..20 {
-            let text = format!("-0.{}", &"98765432109876543210"[..count]);
-            let wanted: f64 = text.parse().unwrap();
-            for end in (0..=u8::MAX).filter(|byte| !matches!(byte, b'0'..=b'9' | b'e' | b'E')) {
-                for rest in [&[0xff; 9], b"123456789", &[0; 9]] {
-                    let bytes = [text.as_bytes(), &[end], rest].concat();
-                    let found = decimal(&bytes).map(|(x, length)| (x.to_bits(), length));
-                    assert_eq!(found, Some((wanted.to_bits(), text.len())), "{text} before {end}");
+            let places = ["-0.", "7.", "-12.", "345.", "6789."].map(|whole| format!("{whole}{}", &digits[..count]));
+            for text in
+                places.into_iter().chain([digits[..count].into(), format!("-{}", &digits[..count]), "-0".into()])
+            {
+                let wanted: f64 = text.parse().unwrap();
+                // what follows an integer may belong to it
+                let is_more =
+                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'e' | b'E') || (*byte == b'.' && !text.contains('.'));
+                for end in (0..=u8::MAX).filter(|byte| !is_more(byte)) {
+                    for rest in [&[0xff; 9], b"123456789", b",,,,,,,,,", &[0; 9]] {
+                        let bytes = [text.as_bytes(), &[end], rest].concat();
+                        let found = decimal(&bytes).map(|(x, length)| (x.to_bits(), length));
+                        assert_eq!(found, Some((wanted.to_bits(), text.len())), "{text} before {end}");
+                    }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn every_short_number_has_the_bits_of_the_standard_library() {
+        let all = |digits: u32| {
+            (0..10_u32.pow(digits)).map(move |number| format!("{number:0digits$}", digits = digits as usize))
+        };
+        for places in 1..=4 {
+            for (whole, text) in (0..).zip(all(places)) {
+                let other = (whole * 7 + 3) % 1000;
+                for text in [format!("0.{text}"), format!("-{}.{text}", other % 10), format!("{other}.{text}")] {
+                    assert_parsed(&text);
+                    for next in [",1", "]", " ,", "}", "\n"] {
+                        let bytes = format!("{text}{next}          ");
+                        let wanted: f64 = text.parse().unwrap();
+                        let found = decimal(bytes.as_bytes()).map(|(x, length)| (x.to_bits(), length));
+                        assert_eq!(found, Some((wanted.to_bits(), text.len())), "{bytes}");
+                    }
+                }
+            }
+        }
+        for number in -11_000..11_000 {
+            assert_parsed(&number.to_string());
         }
     }
 

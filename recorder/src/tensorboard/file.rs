@@ -10,10 +10,10 @@ use std::{
 use prost::Message;
 
 use crate::{
+    disk::sync_folder,
     distribution::Distribution,
     error::{Error, Result},
     growing::Growing,
-    history::sync_folder,
     lock::Lock,
     Resume, Survive,
 };
