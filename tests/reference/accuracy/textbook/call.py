@@ -113,10 +113,10 @@ class Call:
         return [other for other, group in enumerate(self.groups) if group == self.groups[row]]
 
     def ids(self) -> list[int]:
-        """The groups, numbered as the library numbers them: in the order of their labels."""
+        """The groups, numbered as the Python package numbers them: by first appearance."""
         assert self.groups is not None
-        places = {group: place for place, group in enumerate(sorted(set(self.groups)))}
-        return [places[group] for group in self.groups]
+        seen: dict[int, int] = {}
+        return [seen.setdefault(group, len(seen)) for group in self.groups]
 
     # decisions
 
