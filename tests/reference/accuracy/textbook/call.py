@@ -169,7 +169,8 @@ class Call:
             n, s, p = (mpf(counts.get(key, 0)) for key in ("tokens", "sequences", "prompts"))
             ranks = mpf(counts.get("ranks", 1))
         else:
-            rows = len(lens) if config.get("empty_rows", "excluded") == "counted" else sum(length > 0 for length in lens)
+            every = config.get("empty_rows", "excluded") == "counted"
+            rows = len(lens) if every else sum(length > 0 for length in lens)
             n, s, ranks = mpf(sum(lens)), mpf(rows), mpf(1)
             p = mpf(len(set(self.groups or [])))
         out = []
