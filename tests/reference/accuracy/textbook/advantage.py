@@ -12,8 +12,8 @@ from .groups import centred, sources_together
 from .returns import bootstrap, discounted
 
 
-def whitened(call: Call, values: Exact, config: dict[str, Any]) -> Exact:
-    """Mean 0 and deviation 1 over the kept tokens."""
+def whitened(call: Call, name: str, values: Exact, config: dict[str, Any]) -> Exact:
+    """Mean 0 and deviation 1 over the kept tokens, measured by the values in units of the deviation."""
     kept = [values[slot] for slot in call.kept()]
     # verl's 1e-8 is rounded away in f32
     divisor = "count" if call.dtype == "float32" else config.get("divisor", "count")
@@ -30,12 +30,15 @@ def whitened(call: Call, values: Exact, config: dict[str, Any]) -> Exact:
     else:
         deviation = mp.sqrt(max(variance, epsilon))
     back = mean if config.get("center", "shift") == "keep-mean" else mpf(0)
+    terms = [*kept, call.scale.get(name, mpf(0)), back * deviation]
+    call.scale[name] = mpf(0)
+    call.measure(name, [x / deviation for x in terms])
     return call.fill(lambda slot: (values[slot] - mean) / deviation + back)
 
 
 @textbook("whiten")
 def whiten(call: Call) -> Results:
-    return {"out": whitened(call, call.column("values"), call.config)}
+    return {"out": whitened(call, "out", call.column("values"), call.config)}
 
 
 @textbook("broadcast", copies="copies the value of the sequence")
@@ -87,20 +90,21 @@ def remax(call: Call) -> Results:
 def reinforce_plus_plus(call: Call) -> Results:
     assert len(bootstrap(call)) == call.rows
     returns = discounted(call, call.setting("gamma", 1.0))
-    return {"advantages": whitened(call, returns, call.setting("whiten", {})), "returns": returns}
+    return {"advantages": whitened(call, "advantages", returns, call.setting("whiten", {})), "returns": returns}
 
 
 @textbook("reinforce_plus_plus_baseline")
 def reinforce_plus_plus_baseline(call: Call) -> Results:
     scores = centred(call, call.column("scores"), call.setting("singleton", "zero"))
-    return {"advantages": whitened(call, call.spread(scores), call.setting("whiten", {}))}
+    call.measure("advantages", call.column("scores"))
+    return {"advantages": whitened(call, "advantages", call.spread(scores), call.setting("whiten", {}))}
 
 
 @textbook("gdpo")
 def gdpo(call: Call) -> Results:
     single = call.setting("factors", "exact") == "single"
-    scores = sources_together(call, call.setting("group", {}), single)
-    return {"advantages": whitened(call, call.spread(scores), call.setting("whiten", {}))}
+    scores = sources_together(call, call.setting("group", {}), single, "advantages")
+    return {"advantages": whitened(call, "advantages", call.spread(scores), call.setting("whiten", {}))}
 
 
 @textbook("opd_advantage")

@@ -152,6 +152,10 @@ class Call:
         self.scale[name] = max(self.scale.get(name, mpf(0)), mp.fsum(abs(term) for term in terms))
         return mp.fsum(terms)
 
+    def measure(self, name: str, sizes: Iterable[Any]) -> None:
+        """The errors of a result are those of its largest term: numbers that cancel are no smaller than this."""
+        self.scale[name] = max([self.scale.get(name, mpf(0)), *(abs(mpf(size)) for size in sizes)])
+
     def mean(self, name: str, value: Callable[[int], Any], divisor: str | None = None) -> mpf:
         """The mean over the kept slots, measured like `total`. None kept: 0."""
         kept = self.kept()

@@ -20,7 +20,7 @@ def kl_value(call: Call, config: dict[str, Any], d: mpf) -> mpf:
     if estimator == "k3":
         if bounds == "k3-only":
             return call.clamp(k3(call.clamp(-d, -20, 20)), -10, 10)
-        return call.clamp(k3(max(-d, mpf(-10))), -10, 10) if bounds == "every" else k3(-d)
+        return call.clamp(k3(min(-d, mpf(10))), -10, 10) if bounds == "every" else k3(-d)
     value = {"k1": d, "abs": abs(d), "k2": d * d / 2}[estimator]
     return call.clamp(value, -10, 10) if bounds == "every" else value
 
@@ -36,8 +36,7 @@ def kl_slope(call: Call, config: dict[str, Any], d: mpf) -> mpf:
         return d
     estimator, bounds = config.get("estimator", "k1"), config.get("bounds", "unbounded")
     if bounds == "every" or (bounds == "k3-only" and estimator == "k3"):
-        free = kl_value(call, {"estimator": estimator}, d)
-        if call.less(10, abs(free)) or (estimator == "k3" and call.less(10 if bounds == "every" else 20, d)):
+        if call.less(10, abs(kl_value(call, {"estimator": estimator}, d))):
             return mpf(0)
     return {"k1": mpf(1), "abs": mpf(sign(d)), "k2": d, "k3": -mp.expm1(-d)}[estimator]
 

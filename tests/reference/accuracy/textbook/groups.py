@@ -18,8 +18,9 @@ def single(x: Any) -> mpf:
 
 
 def compared(call: Call, scores: Exact, singleton: str, compare: Callable[[mpf, Exact], mpf]) -> list[Any]:
-    """A number per sequence from the scores of its group; `singleton` decides that of a lone score."""
-    out = []
+    """A number per sequence from the scores of its group; `singleton` decides that of a lone score. A difference of
+    scores is measured by the scores."""
+    out: list[Any] = []
     for row, score in enumerate(scores):
         group = [scores[other] for other in call.members(row)]
         if len(group) > 1:
@@ -38,9 +39,12 @@ def deviation(numbers: Exact, config: dict[str, Any]) -> mpf:
     return mp.sqrt(mean_and_variance(numbers, config.get("spread", "sample"))[1]) if len(numbers) > 1 else mpf(0)
 
 
-def relative(call: Call, scores: Exact, config: dict[str, Any], lone: mpf) -> list[Any]:
+def relative(
+    call: Call, scores: Exact, config: dict[str, Any], lone: mpf, name: str = "out", weight: Any = 1
+) -> list[Any]:
     """Against mean and deviation of the group; `lone` is the divisor of a lone raw score."""
     epsilon, scale = mpf(config.get("epsilon", 1e-6)), config.get("scale", "standard-deviation")
+    singleton = config.get("singleton", "zero")
     of_all = deviation(scores, config) + epsilon
 
     def divisor(group: Exact) -> mpf:
@@ -50,8 +54,13 @@ def relative(call: Call, scores: Exact, config: dict[str, Any], lone: mpf) -> li
             return of_all
         return deviation(group, config) + epsilon if len(group) > 1 else lone
 
-    out = compared(call, scores, config.get("singleton", "zero"), lambda x, group: (x - mean(group)) / divisor(group))
-    if config.get("singleton", "zero") == "raw":
+    def compare(score: mpf, group: Exact) -> mpf:
+        by = divisor(group)
+        call.measure(name, [weight * score / by])
+        return (score - mean(group)) / by
+
+    out = compared(call, scores, singleton, compare)
+    if singleton == "raw":
         lonely = [len(call.members(row)) == 1 for row in range(len(scores))]
         out = [x / divisor([x]) if alone else x for x, alone in zip(out, lonely)]
     return out
@@ -64,7 +73,7 @@ def group_relative(call: Call) -> Results:
     return {"out": relative(call, call.column("scores"), call.config, lone)}
 
 
-def sources_together(call: Call, config: dict[str, Any], in_single: bool) -> list[Any]:
+def sources_together(call: Call, config: dict[str, Any], in_single: bool, name: str = "out") -> list[Any]:
     """The weighted sum of each source's own comparison."""
     sources, weights = call.column("sources"), call.column("weights")
     sequences = len(sources) // len(weights)
@@ -74,7 +83,7 @@ def sources_together(call: Call, config: dict[str, Any], in_single: bool) -> lis
     parts = []
     for source, weight in enumerate(weights):
         scores = sources[source * sequences : (source + 1) * sequences]
-        parts.append([x if x is None else weight * x for x in relative(call, scores, config, lone)])
+        parts.append([x if x is None else weight * x for x in relative(call, scores, config, lone, name, weight)])
     return [None if None in column else mp.fsum(column) for column in zip(*parts)]
 
 
@@ -86,6 +95,7 @@ def decoupled_scores(call: Call) -> Results:
 @textbook("leave_one_out")
 def leave_one_out(call: Call) -> Results:
     def against_others(score: mpf, group: Exact) -> mpf:
+        call.measure("out", [score, *group])
         return score - (mp.fsum(group) - score) / (len(group) - 1)
 
     return {"out": compared(call, call.column("scores"), call.setting("singleton", "zero"), against_others)}
@@ -102,6 +112,7 @@ def leave_one_out_scaled(call: Call) -> Results:
             continue
         spread = deviation(others, {})
         difference = score - mean(others)
+        call.measure("out", [max(abs(x) for x in [score, *others]) / (spread + epsilon if spread > 0 else 1)])
         out.append(difference / (spread + epsilon) if spread > 0 else difference)
     return {"out": out}
 
@@ -133,6 +144,7 @@ def normalize_scores(call: Call) -> Results:
             divisor = mp.sqrt(square / len(rows))
         else:
             divisor = mp.sqrt(square / (len(rows) - 1)) if len(rows) > 1 else mpf(1)
+        call.measure("out", [scores[row] / (divisor + call.setting("epsilon", 1e-5))])
         return middle[row] / (divisor + call.setting("epsilon", 1e-5))
 
     return {"out": [scaled(row) for row in every]}
@@ -147,6 +159,7 @@ def gpg_advantage(call: Call) -> Results:
     if call.setting("factor", "exact") == "single":
         factor = mpf(float(np.float32(1) / np.float32(scored) * np.float32(len(scores))))
     made = centred(call, scores, call.setting("singleton", "zero"))
+    call.measure("out", [factor * score / call.setting("norm", 1.0) for score in scores])
     return {"out": [None if x is None else factor * x / call.setting("norm", 1.0) for x in made]}
 
 
@@ -157,6 +170,7 @@ def max_rl(call: Call) -> Results:
 
     def compare(score: mpf, group: Exact) -> mpf:
         middle = mean(group)
+        call.measure("out", [score / (middle if positive and middle > 0 else middle + epsilon)])
         if not positive:
             return (score - middle) / (middle + epsilon)
         above = call.less(0, middle, mean([abs(x) for x in group]))
@@ -187,6 +201,7 @@ def length_weighted_baseline(call: Call) -> Results:
     """Against the mean over the tokens of the group."""
     scores, lengths = call.column("scores"), [len(call.kept_of(row)) for row in range(call.rows)]
     out = centred(call, scores, call.setting("singleton", "zero"))
+    call.measure("out", scores)
     for row, score in enumerate(scores):
         group = call.members(row)
         total = sum(lengths[other] for other in group)

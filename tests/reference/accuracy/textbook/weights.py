@@ -19,7 +19,8 @@ def weight(call: Call, slot: int) -> tuple[mpf, mpf]:
     p, a = mp.exp(x), abs(call.column("advantages")[slot])
     # 1 − p = −expm1(x): nothing cancels here, whatever the precision
     plain, slope = -p * mp.expm1(x) * a, (p - 2 * p * p) * a
-    if kind == "kl-gated":
+    # without a reference there is no gate
+    if kind == "kl-gated" and call.has("ref_log_probs"):
         d = x - call.column("ref_log_probs")[slot]
         return plain * abs(d), slope * abs(d) + plain * sign(d)
     return plain, slope
@@ -41,9 +42,11 @@ def advantage_jump(call: Call) -> Results:
     return {"out": out}
 
 
-def z_scores(call: Call, x: Exact, slots: list[int], n: mpf) -> dict[int, mpf]:
+def z_scores(call: Call, x: Exact, slots: list[int], n: mpf, factor: mpf) -> dict[int, mpf]:
+    """Within ±3; measured by the numbers in units of the deviation."""
     middle = mp.fsum(x[slot] for slot in slots) / n
     deviation = mp.sqrt(mp.fsum((x[slot] - middle) ** 2 for slot in slots) / n + mpf(1e-6)) + mpf(1e-6)
+    call.measure("weights", [factor * x[slot] / deviation for slot in slots])
     return {slot: call.clamp((x[slot] - middle) / deviation, -3, 3) for slot in slots}
 
 
@@ -62,12 +65,12 @@ def structural_weights(call: Call) -> Results:
             continue
         middle = mp.fsum(surprisal[slot] for slot in slots) / n
         drift = [a * (s - middle) for s, a in zip(surprisal, advantages)]
-        scores = [z_scores(call, x, slots, n) for x in (call.column("complexity"), surprisal, drift)]
+        columns = (call.column("complexity"), surprisal, drift)
+        scores = [z_scores(call, x, slots, n, factor) for x, factor in zip(columns, factors)]
         for slot in slots:
             terms = [factor * z[slot] for factor, z in zip(factors, scores)]
             out[slot] = max(mp.fsum(terms), mpf(0))
-            size = mp.fsum(abs(term) for term in terms)
-            call.scale["weights"] = max(call.scale.get("weights", mpf(0)), size)
+            call.measure("weights", [mp.fsum(abs(term) for term in terms)])
     return {"weights": out}
 
 
