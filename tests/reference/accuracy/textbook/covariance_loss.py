@@ -100,6 +100,8 @@ def kl_cov(call: Call) -> Results:
     def term(slot: int) -> Term:
         plain = -advantages[slot] * mp.exp(d[slot])
         price = kappa if slot in chosen else ZERO
-        return Term(plain + price * abs(d[slot]), plain + price * sign(d[slot]), slot in chosen, kl=abs(d[slot]))
+        loss, slope = plain + price * abs(d[slot]), plain + price * sign(d[slot])
+        size, slope_size = abs(plain) + price * abs(d[slot]), abs(plain) + price
+        return Term(loss, slope, slot in chosen, kl=abs(d[slot]), size=size, slope_size=slope_size)
 
     return total(call, term)

@@ -85,25 +85,32 @@ def weighed(log_prob: mpf, x: mpf) -> mpf:
 
 
 def jsd(s: Exact, t: Exact, beta: mpf) -> Token:
-    """The divergence of two distributions, and its derivative with respect to the student's log-probabilities."""
+    """The divergence of two distributions, and its derivative with respect to the student's log-probabilities. It is
+    measured by Σ p |ln p| and what is subtracted from it."""
+    both = lambda x, y: weighed(x, abs(x) + abs(y))
     if beta == 0:
         terms = [weighed(y, y - x) for x, y in zip(s, t)]
         slopes = [-mp.exp(y) for y in t]
+        sizes, of_slopes = [both(y, x) for x, y in zip(s, t)], slopes
     elif beta == 1:
         terms = [weighed(x, x - y) for x, y in zip(s, t)]
         slopes = [term + mp.exp(x) for term, x in zip(terms, s)]
+        sizes = [both(x, y) for x, y in zip(s, t)]
+        of_slopes = [size + mp.exp(x) for size, x in zip(sizes, s)]
     else:
         mixed = [mp.log((1 - beta) * mp.exp(x) + beta * mp.exp(y)) for x, y in zip(s, t)]
         slopes = [(1 - beta) * weighed(x, x - m) for x, m in zip(s, mixed)]
         terms = slopes + [beta * weighed(y, y - m) for y, m in zip(t, mixed)]
-    return mp.fsum(terms), slopes, magnitude(terms), max(abs(x) for x in slopes)
+        of_slopes = [(1 - beta) * both(x, m) for x, m in zip(s, mixed)]
+        sizes = of_slopes + [beta * both(y, m) for y, m in zip(t, mixed)]
+    return mp.fsum(terms), slopes, magnitude(sizes), max(abs(x) for x in of_slopes)
 
 
 def through_softmax(s: Exact, token: Token) -> Token:
     """The same loss by the logits of a soft-max."""
     loss, slopes, size, largest = token
     whole = mp.fsum(slopes)
-    return loss, [slope - mp.exp(x) * whole for x, slope in zip(s, slopes)], size, largest + magnitude(slopes)
+    return loss, [slope - mp.exp(x) * whole for x, slope in zip(s, slopes)], size, largest + max(size, abs(whole))
 
 
 @textbook("topk_jsd")
@@ -123,8 +130,11 @@ def topk_jsd(call: Call) -> Results:
             return through_softmax(s, jsd(s, log_softmax(t), beta))
         (moves, s), (_, t) = with_tail(s), with_tail(t)
         loss, slopes, size, largest = jsd(s, t, beta)
-        by_tail = slopes[-1] / mp.exp(s[-1]) if moves else ZERO
-        return loss, [slope - mp.exp(x) * by_tail for x, slope in zip(s[:-1], slopes)], size, largest + abs(by_tail)
+        tail = mp.exp(s[-1])
+        by_tail = slopes[-1] / tail if moves else ZERO
+        slopes = [slope - mp.exp(x) * by_tail for x, slope in zip(s[:-1], slopes)]
+        # the tail is 1 − Σ p, which is rounded like 1
+        return loss, slopes, size + 1 + abs(s[-1]) + abs(t[-1]), largest + abs(by_tail) + 1 / tail
 
     return of_rows(call, "log_probs", "grad", token, omegas(call))
 

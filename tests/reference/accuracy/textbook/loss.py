@@ -27,6 +27,9 @@ class Term:
     held_below: bool = False
     #: The term of the mean `kl`.
     kl: mpf = ZERO
+    #: The magnitudes of what the loss and the slope are differences of.
+    size: mpf = ZERO
+    slope_size: mpf = ZERO
 
 
 def usual_aggregate(call: Call, usual: dict[str, Any]) -> None:
@@ -76,6 +79,10 @@ def total(call: Call, term: Callable[[int], Term]) -> Results:
     omega = omegas(call)
     terms = {slot: term(slot) for slot in call.kept()}
     loss, weights = call.aggregate(call.fill(lambda slot: terms[slot].loss * omega[slot]))
+    factors = call.fill(lambda slot: abs(weights[slot] * omega[slot]))
+    sizes = [factors[slot] * max(term.size, abs(term.loss)) for slot, term in terms.items()]
+    call.measure("loss", [mp.fsum(sizes)])
+    call.measure("grad", [factors[slot] * term.slope_size for slot, term in terms.items()])
     return {
         "loss": [loss],
         "grad": call.fill(lambda slot: weights[slot] * omega[slot] * terms[slot].slope),
@@ -194,6 +201,7 @@ def value_loss(call: Call) -> Results:
     factor = mpf(0.5) if call.setting("factor", "half") == "half" else ONE
     predictions, values, targets = (call.column(name) for name in ("predictions", "values", "returns"))
     held: dict[int, bool] = {}
+    sizes: dict[int, mpf] = {}
 
     def loss(slot: int) -> mpf:
         v, old, target = predictions[slot], values[slot], targets[slot]
@@ -201,9 +209,12 @@ def value_loss(call: Call) -> Results:
         errors = abs(v - target), abs(inside - target)
         size = None if inside == v else max(abs(old), abs(target), clip)
         held[slot] = call.less(errors[0], errors[1], size)
+        # a bound of the clip is rounded like the value
+        sizes[slot] = factor * max(errors) * (max(errors) + (size or ZERO))
         return factor * max(errors) ** 2
 
     total_loss, weights = call.aggregate(call.fill(loss))
+    call.measure("loss", [mp.fsum(abs(weights[slot]) * size for slot, size in sizes.items())])
 
     def slope(slot: int) -> mpf:
         return ZERO if held[slot] else weights[slot] * 2 * factor * (predictions[slot] - targets[slot])

@@ -8,8 +8,16 @@ from mpmath import mp, mpf
 
 from . import textbook
 from .call import Call, Exact, Results, count, magnitude, mean_and_variance, quantile_of
+from .call import mean as mean_of
 from .divergence import K1, K3, kl_value
 from .loss import ONE, ZERO, Clip, log_ratios
+
+
+def product_size(x: Exact, y: Exact, means: Exact) -> mpf:
+    """What Σ (x − x̄)(y − ȳ) is measured by: a deviation from the mean is rounded like the number itself."""
+    first, second = ([abs(value - mean) for value in column] for column, mean in zip((x, y), means))
+    unit = mpf(2) ** -53
+    return mp.fsum(a * abs(v) + b * abs(u) + unit * abs(u * v) for a, b, u, v in zip(first, second, x, y))
 
 
 def kept_of(call: Call, name: str) -> Exact:
@@ -23,17 +31,20 @@ def mean(call: Call) -> Results:
     return {"mean": [call.mean("mean", lambda slot: values[slot])]}
 
 
-@textbook("variance", of="result")
+@textbook("variance")
 def variance(call: Call) -> Results:
     values = kept_of(call, "values")
     spread, divisor = call.setting("spread", "sample"), call.setting("divisor", "count")
-    return {"variance": [mean_and_variance(values, spread, divisor)[1]]}
+    middle, variance = mean_and_variance(values, spread, divisor)
+    call.measure("variance", [product_size(values, values, [middle, middle]) / max(len(values) - 1, 1)])
+    return {"variance": [variance]}
 
 
-@textbook("moments", of="result")
+@textbook("moments")
 def moments(call: Call) -> Results:
     values = kept_of(call, "values")
     middle = call.total("mean", [x / len(values) for x in values]) if values else ZERO
+    call.measure("m2", [product_size(values, values, [middle, middle])])
     return {"count": [mpf(len(values))], "mean": [middle], "m2": [mp.fsum((x - middle) ** 2 for x in values)]}
 
 
@@ -43,18 +54,20 @@ def joint_moments(call: Call, first: str, second: str, prefix: str = "") -> Resu
     means = [
         call.total(f"{prefix}mean_{name}", [value / n for value in column]) for name, column in (("x", x), ("y", y))
     ]
-    terms = [(a - means[0]) * (b - means[1]) for a, b in zip(x, y)]
+    pairs = {"m2_x": (x, x, 0, 0), "m2_y": (y, y, 1, 1), "co_moment": (x, y, 0, 1)}
+    for name, (first, second, one, other) in pairs.items():
+        call.measure(f"{prefix}{name}", [product_size(first, second, [means[one], means[other]])])
     return {
         f"{prefix}count": [mpf(len(x))],
         f"{prefix}mean_x": [means[0]],
         f"{prefix}mean_y": [means[1]],
         f"{prefix}m2_x": [mp.fsum((a - means[0]) ** 2 for a in x)],
         f"{prefix}m2_y": [mp.fsum((b - means[1]) ** 2 for b in y)],
-        f"{prefix}co_moment": [call.total(f"{prefix}co_moment", terms)],
+        f"{prefix}co_moment": [mp.fsum((a - means[0]) * (b - means[1]) for a, b in zip(x, y))],
     }
 
 
-@textbook("co_moments", of="result")
+@textbook("co_moments")
 def co_moments(call: Call) -> Results:
     return joint_moments(call, "x", "y")
 
@@ -65,8 +78,10 @@ def correlation(call: Call) -> Results:
     root = mp.sqrt(made["m2_x"][0] * made["m2_y"][0])
     if not root:
         return {"correlation": [None]}
-    call.scale = {"correlation": call.scale["co_moment"] / root}
-    return {"correlation": [made["co_moment"][0] / root]}
+    value = made["co_moment"][0] / root
+    relative = [call.scale[name] / made[name][0] for name in ("m2_x", "m2_y")]
+    call.scale = {"correlation": call.scale["co_moment"] / root + abs(value) * max(relative)}
+    return {"correlation": [value]}
 
 
 @textbook("explained_variance")
@@ -75,7 +90,11 @@ def explained_variance(call: Call) -> Results:
     residuals = [g - v for g, v in zip(returns, values)]
     spreads = [mean_and_variance(numbers, spread)[1] for numbers in (residuals, returns)]
     whole = spreads[1] + call.setting("epsilon", mpf(1e-5))
-    return {"explained_variance": [call.total("explained_variance", [ONE, -spreads[0] / whole])]}
+    share = spreads[0] / whole
+    columns = [(numbers, mean_of(numbers)) for numbers in (residuals, returns)]
+    sizes = [product_size(numbers, numbers, [middle, middle]) / len(numbers) for numbers, middle in columns]
+    call.measure("explained_variance", [ONE + share + (sizes[0] + share * sizes[1]) / whole])
+    return {"explained_variance": [ONE - share]}
 
 
 @textbook("kl_means")
@@ -179,7 +198,9 @@ def row_normalize(call: Call) -> Results:
         if kept:
             middle, spread = mean_and_variance([values[slot] for slot in kept], "population")
             for slot in kept:
-                out[slot] = (values[slot] - middle) / mp.sqrt(max(spread, floor))
+                root = mp.sqrt(max(spread, floor))
+                call.measure("out", [values[slot] / root])
+                out[slot] = (values[slot] - middle) / root
     return {"out": out}
 
 

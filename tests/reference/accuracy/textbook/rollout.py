@@ -30,8 +30,10 @@ def held_std(call: Call, name: str, numbers: Exact, low: Any, high: Any, n: mpf)
         return ZERO
     held = [max(mpf(low), min(mpf(high), x)) for x in numbers]
     mean, square = mp.fsum(held) / n, mp.fsum(x * x for x in held) / n
-    call.scale[name] = mp.sqrt(square)
-    return mp.sqrt(max(ZERO, square - mean * mean))
+    root = mp.sqrt(max(ZERO, square - mean * mean))
+    # what is left of the difference is as exact as the mean square
+    call.measure(name, [square / (root + mp.sqrt(square) * mpf(2) ** -26)] if square else [])
+    return root
 
 
 class Weighing:
@@ -105,7 +107,7 @@ def rollout_weights(call: Call) -> Results:
     return {"weights": call.fill(lambda slot: next(flat) / factor), "factor": [factor]}
 
 
-@textbook("rollout_weight_metrics", of="result")
+@textbook("rollout_weight_metrics")
 def rollout_weight_metrics(call: Call) -> Results:
     weighing = Weighing(call)
     lower, upper = weighing.band()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mpmath import mp, mpf
 
 from . import textbook
-from .call import Call, Exact, Results
+from .call import Call, Exact, Results, magnitude
 from .loss import ONE, ZERO, Term, beyond, bounded, log_ratios, only, total, usual_aggregate
 
 
@@ -48,8 +48,7 @@ def cispo(call: Call) -> Results:
 @textbook("tis_loss")
 def tis_loss(call: Call) -> Results:
     d = log_ratios(call)
-    # the ratio is above 1 where d is above 0, which has no rounding
-    return detached(call, lambda slot: (mp.exp(min(d[slot], ZERO)), bool(d[slot] > 0), False))
+    return detached(call, lambda slot: (mp.exp(min(d[slot], ZERO)), call.less(ONE, mp.exp(d[slot])), False))
 
 
 @textbook("sapo")
@@ -75,8 +74,9 @@ def dro(call: Call) -> Results:
     new, advantages = call.column("log_probs"), call.column("advantages")
 
     def term(slot: int) -> Term:
-        loss = -(advantages[slot] * new[slot] - beta * d[slot] ** 2 / 2)
-        return Term(loss, -advantages[slot] + beta * d[slot], kl=-d[slot])
+        parts = -advantages[slot] * new[slot], beta * d[slot] ** 2 / 2
+        slopes = -advantages[slot], beta * d[slot]
+        return Term(sum(parts), sum(slopes), kl=-d[slot], size=magnitude(parts), slope_size=magnitude(slopes))
 
     return total(call, term)
 

@@ -94,7 +94,7 @@ def clip_of_trl(call: Call) -> Keys:
     }
 
 
-@textbook("trl_metrics", of="result")
+@textbook("trl_metrics")
 def trl_metrics(call: Call) -> Results:
     out: Keys = rewards_of_trl(call) if call.has("rewards.sources") else {}
     out |= lengths_of_trl(call)
