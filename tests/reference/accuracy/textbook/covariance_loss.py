@@ -32,7 +32,7 @@ def wanted(call: Call, ratio: mpf) -> int:
     return max(int(mp.floor(ratio * len(call.kept()))), 1)
 
 
-@textbook("clip_cov")
+@textbook("clip_cov", of="result")
 def clip_cov(call: Call) -> Results:
     clip, d, advantages = Clip.of(call), log_ratios(call), call.column("advantages")
     selected = call.integers("selected")
@@ -85,7 +85,7 @@ def clip_cov_selection(call: Call) -> Results:
     return {"selected": selected}
 
 
-@textbook("kl_cov")
+@textbook("kl_cov", of="result")
 def kl_cov(call: Call) -> Results:
     cov, rounding = covariances(call, "count")
     kappa, d, advantages = call.setting("kl_coef", mpf(0.1)), log_ratios(call), call.column("advantages")

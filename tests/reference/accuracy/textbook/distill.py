@@ -19,7 +19,7 @@ def extremes(call: Call, value: Callable[[int], Any]) -> tuple[mpf, mpf]:
     return min(values, default=ZERO), max(values, default=ZERO)
 
 
-@textbook("kl_loss")
+@textbook("kl_loss", of="result")
 def kl_loss(call: Call) -> Results:
     kl = {**K3, **call.setting("kl", {})}
     beta = call.setting("coefficient", mpf(1e-3))
@@ -36,7 +36,7 @@ def kl_loss(call: Call) -> Results:
     }
 
 
-@textbook("opd_loss")
+@textbook("opd_loss", of="result")
 def opd_loss(call: Call) -> Results:
     kl, most = call.setting("kl", {}), call.setting("max_loss", mpf(10))
     new, old, teacher = (call.column(name) for name in ("log_probs", "old_log_probs", "teacher_log_probs"))
@@ -80,7 +80,7 @@ def opd_loss(call: Call) -> Results:
     }
 
 
-@textbook("ref_kl")
+@textbook("ref_kl", of="result")
 def ref_kl(call: Call) -> Results:
     fall, drift = call.setting("fall", mpf(0.2)), call.setting("drift", mpf(1e-3))
     new, old, ref = (call.column(name) for name in ("log_probs", "old_log_probs", "ref_log_probs"))
@@ -92,6 +92,9 @@ def ref_kl(call: Call) -> Results:
     gains = call.fill(lambda slot: ZERO if fallen[slot] else mp.exp(d[slot]) * (ref[slot] - new[slot]))
     penalties = call.fill(lambda slot: drift * d[slot] ** 2)
     loss, weights = call.aggregate(call.fill(lambda slot: (penalties[slot] - gains[slot]) * omega[slot]))
+    factors = call.fill(lambda slot: abs(weights[slot] * omega[slot]))
+    call.measure("loss", [mp.fsum(factors[slot] * (penalties[slot] + abs(gains[slot])) for slot in kept)])
+    call.measure("grad", [factors[slot] * max(abs(2 * drift * d[slot]), abs(gains[slot])) for slot in kept])
 
     def mean_of(name: str, slots: list[int], value: Callable[[int], mpf]) -> list[mpf]:
         return [call.total(name, [value(slot) / len(slots) for slot in slots])]
@@ -107,7 +110,7 @@ def ref_kl(call: Call) -> Results:
     }
 
 
-@textbook("iw_opd")
+@textbook("iw_opd", of="result")
 def iw_opd(call: Call) -> Results:
     """Early tokens have more weight."""
     gamma, epsilon = call.setting("gamma", mpf(0.5)), call.setting("epsilon", mpf(1e-8))
@@ -137,7 +140,7 @@ def iw_opd(call: Call) -> Results:
     }
 
 
-@textbook("bypass_loss")
+@textbook("bypass_loss", of="result")
 def bypass_loss(call: Call) -> Results:
     pair = {"old_log_probs": call.column("log_probs"), "rollout_log_probs": call.column("old_log_probs")}
     weights, rejection = call.setting("weights", None), call.setting("rejection", {})

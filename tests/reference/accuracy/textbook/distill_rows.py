@@ -30,7 +30,7 @@ def of_rows(call: Call, student: str, grad: str, token: Callable[[int], Token], 
     }
 
 
-@textbook("forward_kl_topk")
+@textbook("forward_kl_topk", of="result")
 def forward_kl_topk(call: Call) -> Results:
     floor, most = call.setting("log_prob_floor", mpf(-10)), call.setting("max_loss", mpf(10))
     floor, most = (-mp.inf if floor is None else floor), (mp.inf if most is None else most)
@@ -113,7 +113,7 @@ def through_softmax(s: Exact, token: Token) -> Token:
     return loss, [slope - mp.exp(x) * whole for x, slope in zip(s, slopes)], size, largest + max(size, abs(whole))
 
 
-@textbook("topk_jsd")
+@textbook("topk_jsd", of="result")
 def topk_jsd(call: Call) -> Results:
     beta, rest = call.setting("beta", mpf(0.5)), call.setting("rest", "tail")
     students, teachers = call.table("log_probs"), call.table("teacher_log_probs")
@@ -139,7 +139,7 @@ def topk_jsd(call: Call) -> Results:
     return of_rows(call, "log_probs", "grad", token, omegas(call))
 
 
-@textbook("mixed_kl_topk")
+@textbook("mixed_kl_topk", of="result")
 def mixed_kl_topk(call: Call) -> Results:
     w, outside = call.setting("forward", mpf(0.5)), call.setting("outside", None)
     r = 1 - w
@@ -170,7 +170,7 @@ def mixed_kl_topk(call: Call) -> Results:
     return {**out, "grad_entropies": [by_entropy * weight for weight in call.weights()]}
 
 
-@textbook("generalized_jsd")
+@textbook("generalized_jsd", of="result")
 def generalized_jsd(call: Call) -> Results:
     beta, temperature = call.setting("beta", mpf(0.5)), call.setting("temperature", ONE)
     students, teachers = call.table("logits"), call.table("teacher_logits")

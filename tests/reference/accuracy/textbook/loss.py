@@ -96,7 +96,7 @@ def only(results: Results, *names: str) -> Results:
     return {name: results[name] for name in names}
 
 
-@textbook("aggregate")
+@textbook("aggregate", of="result")
 def aggregate(call: Call) -> Results:
     loss, weights = call.aggregate(call.column("losses"), None)
     return {"loss": [loss], "weights": weights}
@@ -111,7 +111,7 @@ def group_tokens(call: Call) -> Results:
     return {"tokens": tokens}
 
 
-@textbook("entropy_bonus")
+@textbook("entropy_bonus", of="result")
 def entropy_bonus(call: Call) -> Results:
     c = call.setting("coefficient", mpf(0.01))
     entropy = call.column("entropy")
@@ -119,7 +119,7 @@ def entropy_bonus(call: Call) -> Results:
     return {"loss": [loss], "grad": [-c * weight for weight in weights]}
 
 
-@textbook("surrogate")
+@textbook("surrogate", of="result")
 def surrogate(call: Call) -> Results:
     bound = call.setting("log_ratio_bound", None)
     d, advantages = log_ratios(call), call.column("advantages")
@@ -178,7 +178,7 @@ class Clip:
         return bool(self.negative_only is not None and advantage < 0 and ratio > self.negative_only)
 
 
-@textbook("ppo_clip")
+@textbook("ppo_clip", of="result")
 def ppo_clip(call: Call) -> Results:
     clip, bound = Clip.of(call), call.setting("log_ratio_bound", mpf(20))
     d, advantages = log_ratios(call), call.column("advantages")
@@ -195,7 +195,7 @@ def ppo_clip(call: Call) -> Results:
     return total(call, term)
 
 
-@textbook("value_loss")
+@textbook("value_loss", of="result")
 def value_loss(call: Call) -> Results:
     clip = call.setting("clip", mpf(0.5))
     factor = mpf(0.5) if call.setting("factor", "half") == "half" else ONE

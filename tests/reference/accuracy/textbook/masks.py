@@ -121,7 +121,7 @@ def response_mask_from_eos(call: Call) -> Results:
     return {"keep": keep}
 
 
-@textbook("probability_difference")
+@textbook("probability_difference", of="result")
 def probability_difference(call: Call) -> Results:
     columns = call.column("old_log_probs"), call.column("rollout_log_probs")
     p, q = ([mp.exp(column[slot]) for slot in call.kept()] for column in columns)

@@ -25,13 +25,13 @@ def kept_of(call: Call, name: str) -> Exact:
     return [column[slot] for slot in call.kept()]
 
 
-@textbook("mean")
+@textbook("mean", of="result")
 def mean(call: Call) -> Results:
     values = call.column("values")
     return {"mean": [call.mean("mean", lambda slot: values[slot])]}
 
 
-@textbook("variance")
+@textbook("variance", of="result")
 def variance(call: Call) -> Results:
     values = kept_of(call, "values")
     spread, divisor = call.setting("spread", "sample"), call.setting("divisor", "count")
@@ -40,7 +40,7 @@ def variance(call: Call) -> Results:
     return {"variance": [variance]}
 
 
-@textbook("moments")
+@textbook("moments", of="result")
 def moments(call: Call) -> Results:
     values = kept_of(call, "values")
     middle = call.total("mean", [x / len(values) for x in values]) if values else ZERO
@@ -67,12 +67,12 @@ def joint_moments(call: Call, first: str, second: str, prefix: str = "") -> Resu
     }
 
 
-@textbook("co_moments")
+@textbook("co_moments", of="result")
 def co_moments(call: Call) -> Results:
     return joint_moments(call, "x", "y")
 
 
-@textbook("correlation")
+@textbook("correlation", of="result")
 def correlation(call: Call) -> Results:
     made = joint_moments(call, "x", "y")
     root = mp.sqrt(made["m2_x"][0] * made["m2_y"][0])
@@ -84,7 +84,7 @@ def correlation(call: Call) -> Results:
     return {"correlation": [value]}
 
 
-@textbook("explained_variance")
+@textbook("explained_variance", of="result")
 def explained_variance(call: Call) -> Results:
     values, returns, spread = kept_of(call, "values"), kept_of(call, "returns"), call.setting("spread", "sample")
     residuals = [g - v for g, v in zip(returns, values)]
@@ -97,7 +97,7 @@ def explained_variance(call: Call) -> Results:
     return {"explained_variance": [ONE - share]}
 
 
-@textbook("kl_means")
+@textbook("kl_means", of="result")
 def kl_means(call: Call) -> Results:
     new, ref = call.column("log_probs"), call.column("ref_log_probs")
     estimators = {"k1": K1, "abs": {"estimator": "abs"}, "k2": {"estimator": "k2"}, "k3": K3}
@@ -111,7 +111,7 @@ def shares(call: Call, yes: dict[str, Callable[[int], bool]]) -> Results:
     return {name: [call.mean(name, lambda slot, of=of: mpf(of(slot)))] for name, of in yes.items()}
 
 
-@textbook("clip_fractions")
+@textbook("clip_fractions", of="result")
 def clip_fractions(call: Call) -> Results:
     clip, advantages = Clip.of(call), call.column("advantages")
     ratios = [mp.exp(d) for d in log_ratios(call)]
@@ -138,7 +138,7 @@ def analysis_terms(call: Call) -> tuple[Exact, Exact, Exact]:
     return entropies, weighted, rewards
 
 
-@textbook("analysis")
+@textbook("analysis", of="result")
 def analysis(call: Call) -> Results:
     entropies, weighted, rewards = analysis_terms(call)
     made = joint_moments(call, "advantages", "old_log_probs")
@@ -156,7 +156,7 @@ def analysis(call: Call) -> Results:
     return {f"{prefix}{name}": [value] for name, value in zip(ANALYSIS, out)}
 
 
-@textbook("analysis_sums")
+@textbook("analysis_sums", of="result")
 def analysis_sums(call: Call) -> Results:
     entropies, weighted, rewards = analysis_terms(call)
     sums = {"entropy_sum": entropies, "wh_sum": weighted, "reward_sum": rewards}
@@ -180,7 +180,7 @@ def quantile(call: Call) -> Results:
     return {"quantile": [quantile_of(sorted(kept_of(call, "values")), level)]}
 
 
-@textbook("row_means")
+@textbook("row_means", of="result")
 def row_means(call: Call) -> Results:
     values, divisor = call.column("values"), call.setting("divisor", "count")
     rows = [[values[slot] for slot in call.kept_of(row)] for row in range(call.rows)]
@@ -189,7 +189,7 @@ def row_means(call: Call) -> Results:
     return {"out": [mp.fsum(row) / count(len(row), divisor) if row else ZERO for row in rows]}
 
 
-@textbook("row_normalize")
+@textbook("row_normalize", of="result")
 def row_normalize(call: Call) -> Results:
     values, floor = call.column("values"), call.setting("floor", mpf(1e-8))
     out = [ZERO] * len(call.mask)
@@ -207,7 +207,7 @@ def row_normalize(call: Call) -> Results:
 PROXIES = "proxy1_signal_strength", "proxy2_total_power", "proxy3_pure_noise", "expected_a_squared", "expected_w"
 
 
-@textbook("variance_proxy")
+@textbook("variance_proxy", of="result")
 def variance_proxy(call: Call) -> Results:
     old, squares, advantages = (call.column(name) for name in ("old_log_probs", "sum_pi_squared", "advantages"))
     weights, divisor = call.optional("weights"), call.setting("divisor", "count")

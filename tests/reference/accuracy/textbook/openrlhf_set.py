@@ -51,7 +51,7 @@ def of_sequences(call: Call) -> Keys:
     return out
 
 
-@textbook("openrlhf_metrics")
+@textbook("openrlhf_metrics", of="result")
 def openrlhf_metrics(call: Call) -> Results:
     usual_aggregate(call, {"divisor": "count-plus-epsilon"})
     out: Keys = of_sequences(call)

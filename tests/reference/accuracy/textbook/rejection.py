@@ -66,7 +66,7 @@ def rollout_rejection(call: Call) -> Results:
     return {"keep": keep}
 
 
-@textbook("rollout_rejection_metrics")
+@textbook("rollout_rejection_metrics", of="result")
 def rollout_rejection_metrics(call: Call) -> Results:
     n = count(len(call.kept()), call.setting("divisor", "count"))
     out: dict[str, mpf] = {}
@@ -114,7 +114,7 @@ def rollout_rejection_metrics(call: Call) -> Results:
     return {name: [value] for name, value in out.items()}
 
 
-@textbook("rollout_gate")
+@textbook("rollout_gate", of="result")
 def rollout_gate(call: Call) -> Results:
     level, mode = call.setting("level", "off"), call.setting("mode", "mask")
     statistic = call.setting("statistic", "ratio")

@@ -107,7 +107,7 @@ def rollout_weights(call: Call) -> Results:
     return {"weights": call.fill(lambda slot: next(flat) / factor), "factor": [factor]}
 
 
-@textbook("rollout_weight_metrics")
+@textbook("rollout_weight_metrics", of="result")
 def rollout_weight_metrics(call: Call) -> Results:
     weighing = Weighing(call)
     lower, upper = weighing.band()
@@ -151,7 +151,7 @@ def rollout_weight_metrics(call: Call) -> Results:
     return {f"{IS}_{name}": [value] for name, value in out.items()}
 
 
-@textbook("rollout_mismatch")
+@textbook("rollout_mismatch", of="result")
 def rollout_mismatch(call: Call) -> Results:
     divisor, d = call.setting("divisor", "count"), deltas(call)
     rows = [call.kept_of(row) for row in range(call.rows)]

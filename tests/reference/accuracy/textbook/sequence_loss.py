@@ -42,7 +42,7 @@ def gspo_of(call: Call, low: mpf, high: mpf, cap: mpf | None, per_sequence: bool
     return out
 
 
-@textbook("gspo")
+@textbook("gspo", of="result")
 def gspo(call: Call) -> Results:
     usual_aggregate(call, {"mode": "seq-mean-token-mean"})
     low, high = 1 - call.setting("clip_low", mpf(3e-4)), 1 + call.setting("clip_high", mpf(4e-4))
@@ -50,14 +50,14 @@ def gspo(call: Call) -> Results:
     return gspo_of(call, low, high, call.setting("log_ratio_cap", None), per_sequence)
 
 
-@textbook("luspo")
+@textbook("luspo", of="result")
 def luspo(call: Call) -> Results:
     low, high = 1 - call.setting("clip_low", mpf(0.2)), 1 + call.setting("clip_high", mpf(0.2))
     call.config = {"aggregate": {"mode": "seq-mean-token-sum", "empty_rows": "counted"}}
     return gspo_of(call, low, high, None, True)
 
 
-@textbook("gmpo")
+@textbook("gmpo", of="result")
 def gmpo(call: Call) -> Results:
     low, high = call.setting("clip_low", mpf(0.4)), call.setting("clip_high", mpf(0.4))
     divisor, counts = call.setting("divisor", "count"), call.setting("counts", None)
@@ -107,7 +107,7 @@ def advantages_of(call: Call) -> Exact:
     return call.fill(lambda slot: advantages[slot])
 
 
-@textbook("vespo")
+@textbook("vespo", of="result")
 def vespo(call: Call) -> Results:
     least, most = mp.log(mpf(1e-8)), mpf(20)
     d, advantages, new = log_ratios(call), call.column("advantages"), call.column("log_probs")
@@ -136,7 +136,7 @@ def vespo(call: Call) -> Results:
     }
 
 
-@textbook("gvpo")
+@textbook("gvpo", of="result")
 def gvpo(call: Call) -> Results:
     beta, d = call.setting("beta", mpf(0.1)), log_ratios(call)
 

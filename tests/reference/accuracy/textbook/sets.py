@@ -122,7 +122,7 @@ def given(keys: Keys) -> Results:
     return {key: [value] for key, value in keys.items()}
 
 
-@textbook("verl_metrics")
+@textbook("verl_metrics", of="result")
 def verl_metrics(call: Call) -> Results:
     call.config = {"divisor": "count-plus-epsilon", **call.config}
     usual_aggregate(call, {"divisor": "count-plus-epsilon"})

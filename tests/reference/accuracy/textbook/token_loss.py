@@ -23,12 +23,12 @@ def detached(call: Call, factor: Callable[[int], tuple[mpf, bool, bool]], bound:
     return total(call, term)
 
 
-@textbook("reinforce")
+@textbook("reinforce", of="result")
 def reinforce(call: Call) -> Results:
     return detached(call, lambda slot: (ONE, False, False))
 
 
-@textbook("cispo")
+@textbook("cispo", of="result")
 def cispo(call: Call) -> Results:
     bound = call.setting("log_ratio_bound", mpf(20))
     bounds = call.setting("bounds", {"kind": "relative", "low": 0.2, "high": 0.2})
@@ -45,13 +45,13 @@ def cispo(call: Call) -> Results:
     return detached(call, factor, bound)
 
 
-@textbook("tis_loss")
+@textbook("tis_loss", of="result")
 def tis_loss(call: Call) -> Results:
     d = log_ratios(call)
     return detached(call, lambda slot: (mp.exp(min(d[slot], ZERO)), call.less(ONE, mp.exp(d[slot])), False))
 
 
-@textbook("sapo")
+@textbook("sapo", of="result")
 def sapo(call: Call) -> Results:
     usual_aggregate(call, {"mode": "seq-mean-token-mean"})
     bound = call.setting("log_ratio_bound", mpf(20))
@@ -68,7 +68,7 @@ def sapo(call: Call) -> Results:
     return total(call, term)
 
 
-@textbook("dro")
+@textbook("dro", of="result")
 def dro(call: Call) -> Results:
     beta, d = call.setting("beta"), log_ratios(call)
     new, advantages = call.column("log_probs"), call.column("advantages")
@@ -96,7 +96,7 @@ def dppo(call: Call, keep: Callable[[mpf, mpf, mpf, mpf, mpf], bool]) -> Results
     return detached(call, factor, bound)
 
 
-@textbook("dppo_tv")
+@textbook("dppo_tv", of="result")
 def dppo_tv(call: Call) -> Results:
     def keep(new: mpf, old: mpf, advantage: mpf, low: mpf, high: mpf) -> bool:
         p, q = mp.exp(new), mp.exp(old)
@@ -107,7 +107,7 @@ def dppo_tv(call: Call) -> Results:
     return dppo(call, keep)
 
 
-@textbook("dppo_kl")
+@textbook("dppo_kl", of="result")
 def dppo_kl(call: Call) -> Results:
     def keep(new: mpf, old: mpf, advantage: mpf, low: mpf, high: mpf) -> bool:
         p, q, small = mp.exp(new), mp.exp(old), mpf(1e-8)
@@ -128,7 +128,7 @@ def of_slots(call: Call, name: str) -> Exact:
     return call.spread(call.column(name))
 
 
-@textbook("topr")
+@textbook("topr", of="result")
 def topr(call: Call) -> Results:
     scores, d = of_slots(call, "scores"), log_ratios(call)
     good, bad = call.setting("positive", ONE), call.setting("negative", ONE)
@@ -139,7 +139,7 @@ def topr(call: Call) -> Results:
     return only(detached(call, factor), "loss", "grad")
 
 
-@textbook("positive_nll")
+@textbook("positive_nll", of="result")
 def positive_nll(call: Call) -> Results:
     scores, new = of_slots(call, "scores"), call.column("log_probs")
     good = [slot for slot in call.kept() if scores[slot] > 0]

@@ -94,7 +94,7 @@ def clip_of_trl(call: Call) -> Keys:
     }
 
 
-@textbook("trl_metrics")
+@textbook("trl_metrics", of="result")
 def trl_metrics(call: Call) -> Results:
     out: Keys = rewards_of_trl(call) if call.has("rewards.sources") else {}
     out |= lengths_of_trl(call)
