@@ -33,13 +33,12 @@ def m2po_mask(call: Call) -> Results:
     tau, d = call.setting("tau"), deltas(call)
     # ascending; among equals the earlier is dropped first, so it comes last
     left = sorted(call.kept(), key=lambda slot: (d[slot] ** 2, -slot))
-    while len(left) > 1:
-        mean = mp.fsum(d[slot] ** 2 for slot in left) / len(left)
-        if call.less(mean, tau):
-            break
+    total = mp.fsum(d[slot] ** 2 for slot in left)
+    while len(left) > 1 and not call.less(total / len(left), tau):
         call.less(d[left[-2]] ** 2, d[left[-1]] ** 2)
-        left.pop()
-    return {"keep": call.fill(lambda slot: int(slot in left), 0)}
+        total -= d[left.pop()] ** 2
+    kept = set(left)
+    return {"keep": call.fill(lambda slot: int(slot in kept), 0)}
 
 
 @textbook("off_policy_sequence_mask", copies="flags")
