@@ -17,7 +17,7 @@ Rng = np.random.Generator
 
 VOCAB, TOP_K = 40, 4
 #: Calls per formula and type: golden ones, with noise, made up at random; configs for hard ones.
-GOLDEN, COPIES, RANDOM, CONFIGS = 24, 2, 40, 6
+GOLDEN, COPIES, RANDOM, CONFIGS = 12, 1, 16, 3
 LAYOUT = {"Token": ("rows", "width"), "Logit": ("rows", "width", -1), "TopK": ("rows", "width", -1)}
 
 
@@ -290,7 +290,7 @@ HARD: tuple[tuple[Style, int, int], ...] = (
     (cancelling, 4, 21),
     (tiny, 4, 16),
 )
-LONG: tuple[tuple[Style, int, int], ...] = ((constant, 1, 3000), (cancelling, 2, 1500), (at_random, 2, 1200))
+LONG: tuple[tuple[Style, int, int], ...] = ((constant, 1, 3000), (cancelling, 1, 900), (at_random, 1, 300))
 
 
 def integers(name: str, like: Any, shape: tuple[int, ...], rng: Rng, vocab: int, inputs: dict[str, Any]) -> Array:
@@ -390,6 +390,6 @@ def hard_calls(calls: list[Given], rng: Rng) -> Iterator[Given]:
             if wide:
                 rows, width = 2, 7
             yield remade(template, rng, rows, width, style)
-    for template in different(calls, 2) if over_tokens else []:
+    for template in different(calls, 1) if over_tokens else []:
         for style, rows, width in LONG:
             yield remade(template, rng, rows, width, style, full=True)

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 from tokenwise_rl import TokenwiseError, _formulas
 from tokenwise_rl._native import call as native
 
-from .calls import Given, is_real
+from .calls import LOGITS, Given, is_real
 from .textbook import Textbook
 from .textbook.call import BITS, Call
 
@@ -85,11 +85,15 @@ def exact(version: Textbook, given: Given, dtype: str) -> tuple[dict[str, list[A
         config=given.config,
         dtype=dtype,
     )
-    return version.exact(call), call
+    # probabilities down to e^−spread beside 1; below e^−750 they are 0 in f64
+    spreads = [np.ptp(z[np.isfinite(z)]) for name in LOGITS if (z := given.inputs.get(name)) is not None and np.size(z)]
+    spread = max(spreads, default=0) / min(call.setting("temperature", 1) if spreads else 1, 1)
+    with mp.workprec(mp.prec + int(3 * min(spread, 750))):
+        return version.exact(call), call
 
 
-def error(got: Any, right: list[Any], unit_of: mpf | None, dtype: str) -> float:
-    """The largest error of an output. `unit_of`: the number whose ulp is the unit, if not each its own."""
+def error(got: Any, right: list[Any], least: mpf, dtype: str) -> float:
+    """The largest error of an output, in ulps of each number, or of `least` where that is larger."""
     numbers = np.asarray(got).ravel()
     assert len(numbers) == len(right), (len(numbers), len(right))
     worst = mpf(0)
@@ -110,7 +114,7 @@ def error(got: Any, right: list[Any], unit_of: mpf | None, dtype: str) -> float:
         if not np.isfinite(one):
             return float("inf")
         if mpf(one) != want:
-            worst = max(worst, abs(mpf(one) - want) / ulp(want if unit_of is None else max(unit_of, abs(want)), dtype))
+            worst = max(worst, abs(mpf(one) - want) / ulp(max(least, abs(want)), dtype))
     return float(worst)
 
 
@@ -125,11 +129,10 @@ def compare(made: Made, right: dict[str, list[Any]], call: Call, version: Textbo
             if any(x is not None for x in want):
                 out[name] = float("inf")
             continue
-        unit_of = None
+        least = call.scale.get(name, mpf(0))
         if version.of == "largest":
-            sizes = [abs(x) for x in want if isinstance(x, mpf) and mp.isfinite(x)]
-            unit_of = max([call.scale.get(name, mpf(0)), *sizes])
-        out[name] = error(got, want, unit_of, call.dtype)
+            least = max([least, *(abs(x) for x in want if isinstance(x, mpf) and mp.isfinite(x))])
+        out[name] = error(got, want, least, call.dtype)
     return out
 
 

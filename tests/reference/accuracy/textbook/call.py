@@ -44,6 +44,8 @@ class Call:
         self.groups = None if groups is None else [int(group) for group in groups]
         self.config = {} if config is None else config
         self.dtype = dtype
+        #: Half the distance from 1 to the next number of the type.
+        self.epsilon = mpf(2) ** -BITS[dtype]
         #: A comparison was too close to call: see `less`.
         self.close = False
         #: What the error of an output or number is measured by, where it is not its largest entry: see `total`.

@@ -98,8 +98,7 @@ def kl_importance_weighted_gradient(call: Call) -> Results:
         return grads[slot] * weights[slot] * kl_slope(call, kl, d[slot]) + through[slot]
 
     made = call.fill(slope)
-    call.scale["grad"] = max((abs(through[slot]) for slot in call.kept()), default=mpf(0))
-    call.scale["grad"] = max([call.scale["grad"], *(abs(x) for x in made)])
+    call.measure("grad", through)
     return {"grad": made}
 
 
@@ -110,6 +109,8 @@ def kl_of(p: Exact, q: Exact) -> mpf:
 @textbook("kl_exact", of="result")
 def kl_exact(call: Call) -> Results:
     p, q = distributions(call), distributions(call, "ref_logits")
+    # below the rounding of the sums the rows are equal
+    call.measure("kl", [call.epsilon])
     return {"kl": call.fill(lambda slot: kl_of(p[slot], q[slot]))}
 
 
@@ -117,6 +118,7 @@ def kl_exact(call: Call) -> Results:
 def kl_exact_gradient(call: Call) -> Results:
     p, q = distributions(call), distributions(call, "ref_logits")
     grads, temperature = call.column("grad_kl"), call.setting("temperature", 1.0)
+    call.measure("grad_logits", [call.epsilon * grads[slot] / temperature for slot in call.kept()])
 
     def row(slot: int) -> Exact:
         kl = kl_of(p[slot], q[slot])
