@@ -1,7 +1,7 @@
 """Writes docs/accuracy.md: the largest error of every formula, by random search and in hard cases.
 
-From the repository root, in the environment of requirements.txt (with gmpy2, if it is there, mpmath is faster). Names of
-formulas print their errors and where they were found, and write nothing; `--write` writes the last run again:
+From the repository root, in the environment of requirements.txt; with gmpy2 mpmath is faster. Names of formulas print
+their errors and where they were found, and write nothing; `--write` writes the last run again:
 
     cargo xtask python --build
     cargo run --package tokenwise-tests --bin golden -- tests/golden --calls target/golden-calls.jsonl
@@ -10,6 +10,7 @@ formulas print their errors and where they were found, and write nothing; `--wri
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import multiprocessing
@@ -56,12 +57,15 @@ def variant(given: Given) -> str:
 def search(name: str) -> tuple[str, dict[str, Found], float]:
     """The errors of a formula, by variant."""
     start, version, found = time.monotonic(), VERSIONS[name], defaultdict(Found)
-    for dtype in DTYPES:
+    parts = defaultdict(list)
+    for given in CALLS[name]:
+        parts[variant(given)].append(given)
+    for (part, calls), dtype in itertools.product(parts.items(), DTYPES):
         for kind, source in (("random", random_calls), ("hard", hard_calls)):
             rng = np.random.default_rng(sum(name.encode()))
-            for given in source(CALLS[name], rng):
+            for given in source(calls, rng):
                 try:
-                    judge(version, given, dtype, kind, found[variant(given)], PEERS.get(name, {}))
+                    judge(version, given, dtype, kind, found[part], PEERS.get(name, {}))
                 except Exception as error:
                     raise RuntimeError(f"{name} in {dtype}: {given}") from error
     return name, dict(found), time.monotonic() - start
