@@ -57,4 +57,6 @@ NOTES = """\
 - 7 or 8 ulps of many losses in f64: a sum of 3,000 equal terms. Sums are `f64` whatever the columns, hence the small
   numbers of f32.
 - `rollout_weight_metrics`, `rollout_rejection_metrics`, `bypass_loss`: standard deviations of numbers that are nearly
-  equal. `rollout_mismatch`, `rollout_weights`: e^x of a sum x has the absolute error of x as its relative error."""
+  equal. `rollout_mismatch`, `rollout_weights`: e^x of a sum x has the absolute error of x as its relative error.
+- `sapo`, ours: not explained yet. verl is judged by loss and gradient alone, ours also by the metrics; the golden cases
+  agree, so look first at the metrics of its exact version."""
