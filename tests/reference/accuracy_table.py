@@ -1,81 +1,74 @@
-"""Writes docs/accuracy.md: the largest errors found, by random search and in adversarial cases.
+"""Writes docs/accuracy.md: the largest error of every formula, by random search and in hard cases.
 
-From the repository root, in the environment of requirements.txt:
+From the repository root, in the environment of requirements.txt; with gmpy2 mpmath is faster. Names of formulas print
+their errors and where they were found, and write nothing; `--write` writes the last run again:
 
     cargo xtask python --build
     cargo run --package tokenwise-tests --bin golden -- tests/golden --calls target/golden-calls.jsonl
-    PYTHONPATH=python python tests/reference/accuracy_table.py target/golden-calls.jsonl
+    PYTHONPATH=python python tests/reference/accuracy_table.py target/golden-calls.jsonl [NAME … | --write]
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
+import multiprocessing
+import pickle
 import sys
+import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 
+import numpy as np
 import torch
-from accuracy.every import COPIES, every
-from accuracy.formulas import formulas
+from accuracy.calls import Given, golden, hard_calls, random_calls
+from accuracy.judge import Found, judge
+from accuracy.notes import NOTES, TEXT
+from accuracy.peers import PEERS
+from accuracy.textbook import load
+from accuracy.textbook.call import NEAR
+from tokenwise_rl import _formulas
 
-ROUNDS = 30
 DTYPES = ("float32", "float64")
-KINDS = ("random", "adversarial")
+KINDS = ("random", "hard")
+WORKERS = 2
+#: What the catalogue has and a caller of Python cannot call by name.
+NAMES = [name for name in _formulas.__all__ if name[0].islower()]
 
-TEXT = """# Accuracy
 
-Written by `tests/reference/accuracy_table.py`, which is run by hand; it takes a few minutes. A number is the largest
-error found, in ulps: units of the last place of the type, at the exact result, or (`largest`) at the largest result of
-the call, for sums whose terms may cancel. 0.5 is correct rounding. "∞" is a result that is not finite where the exact
-one is.
+def variant(given: Given) -> str:
+    """The part of a formula that has a row of its own."""
+    config = given.config
+    if given.name in ("kl_estimate", "kl_gradient"):
+        return str(config.get("estimator", "k1"))
+    if given.name in ("gae", "discounted_returns"):
+        return "γ = 1" if config.get("gamma", 1) * config.get("lambda", 1) == 1 else "γ < 1"
+    if given.name == "generalized_jsd":
+        return {0: "forward", 1: "reverse"}.get(config.get("beta", 0.5), "mixture")
+    return ""
 
-## Against exact arithmetic
 
-mpmath with 240 bits is exact arithmetic. *Random*: {rounds} rounds per formula and type, over many scales.
-*Hard*: cases in which terms cancel, such as nearly certain tokens, close distributions, log-ratios from 1e-15 to 20,
-3,000 constant rewards, and spreads that are small beside the mean (`tests/reference/accuracy/inputs.py`). The other
-libraries are verl 0.9.1, TRL 1.16 and torch {torch} on the same inputs, in the same type, on the CPU.
-
-| formula | ulps of | f32 random | f32 hard | f64 random | f64 hard | other | f32 random | f32 hard | f64 random | f64 hard |
-| --- | --- | --: | --: | --: | --: | --- | --: | --: | --: | --: |
-{exact}
-
-What the large numbers are:
-
-{notes}
-
-## Every formula
-
-The calls of the golden cases, and each with {copies} times 10 % of noise on its inputs: `f32` against `f64` on the same
-numbers, in units of 2⁻²³ of the largest number of a result. *Left out* counts calls that differ by more than 10⁻³ of it
-and are not in the other column. Looked at were those of `gdpo`, `reinforce_plus_plus` and `whiten`, constant inputs
-with verl's n + 1e-8, which `f32` does not have, and of `kl_exact` and its gradient, rows that are equal up to a
-constant, where the result is rounding alone. Formulas without a golden call, or whose results are not real numbers, are
-not in the table.
-
-| formula | largest error | calls | left out |
-| --- | --: | --: | --: |
-{every}
-"""
-
-NOTES = """\
-- The other libraries, `token_log_probs`, `entropy`, `logits_gradient`: a nearly certain token has log-probability 0
-  there, whatever its odds. `kl_estimate` k3, `kl_gradient`, `kl_exact`: e^{−d} − 1 + d, 1 − e^{−d} and
-  Σ p (ln p − ln q) cancel near d = 0; torch's exact KL was −2.4e-16 for 2.6e-21. `mean`, `variance`, `whiten` of verl
-  in f64: it divides by n + 1e-8, a convention, which `Divisor::CountPlusEpsilon` follows.
-- `kl_exact`, f32 hard: the sums of a row are rounded to about 1e-7, and its square remains: 9.6e-15 for 6.1e-15. The
-  next one, 3e-13, has five digits.
-- `generalized_jsd` is summed as it is defined and cancels for close distributions. Beside the largest number of its
-  results it is off by 8 units in the table below.
-- `logits_gradient`: entries far below the maximum m have e^{z − m} with a rounded z − m, up to 80 here.
-- `gae`, `discounted_returns` with γλ = 1: the rounding errors of 3,000 tokens add up; see the documentation of
-  `discounted_returns`. f32 and f64 agree because the unit is that of the type.
-- `mean` and what follows from it are `f64` whatever the columns, hence 0.00 for f32. In f64, a mean of 10⁶ is rounded
-  to 10⁻¹⁰, which shows where the deviations are of order 1 (`whiten`, `correlation`, `explained_variance`)."""
+def search(name: str) -> tuple[str, dict[str, Found], float]:
+    """The errors of a formula, by variant."""
+    start, version, found = time.monotonic(), VERSIONS[name], defaultdict(Found)
+    parts = defaultdict(list)
+    for given in CALLS[name]:
+        parts[variant(given)].append(given)
+    for (part, calls), dtype in itertools.product(parts.items(), DTYPES):
+        for kind, source in (("random", random_calls), ("hard", hard_calls)):
+            rng = np.random.default_rng(sum(name.encode()))
+            for given in source(calls, rng):
+                try:
+                    judge(version, given, dtype, kind, found[part], PEERS.get(name, {}))
+                except Exception as error:
+                    raise RuntimeError(f"{name} in {dtype}: {given}") from error
+    return name, dict(found), time.monotonic() - start
 
 
 def shown(error: float | None) -> str:
@@ -88,35 +81,73 @@ def shown(error: float | None) -> str:
     return f"{error:,.0f}" if error < 1e6 else f"{error:.1e}"
 
 
+def row(name: str, part: str, found: Found) -> str:
+    """One line of the table."""
+    version = VERSIONS[name]
+    unit = "terms" if found.terms else version.of
+    if version.copies or found.whole:
+        worst = max((found.errors[key] for key in found.errors if key[0] == "ours"), default=0.0)
+        if worst:
+            print(f"{name} is not exact: {found.where}", file=sys.stderr)
+        unit = f"exact: {version.copies or 'whole numbers'}"
+    cells = [f"`{name}`{', ' + part if part else ''}", unit]
+    for who in ("ours", "peer"):
+        if who == "peer":
+            cells.append(", ".join(sorted(found.peers)))
+        cells += [shown(found.errors.get((who, dtype, kind))) for dtype in DTYPES for kind in KINDS]
+    cells += [str(found.calls), str(found.close or "")]
+    return f"| {' | '.join(cells)} |"
+
+
+def explain(name: str, found: Found) -> None:
+    """What is behind the numbers of a formula."""
+    for key in sorted(found.errors):
+        print(f"    {key}: {found.errors[key]:.4g}  {found.where[key][:400]}")
+    print(f"    refused {found.refused}, undefined {found.undefined}")
+
+
 def main() -> None:
     torch.set_num_threads(1)
-    lines = []
-    for formula in formulas():
-        for dtype in DTYPES:
-            formula.search(dtype, ROUNDS)
-        print(formula.name, formula.found, file=sys.stderr, flush=True)
-        row = [f"`{formula.name.partition(',')[0]}`{''.join(formula.name.partition(',')[1:])}"]
-        row.append("largest" if formula.of_largest else "result")
-        for who in ("ours", "peer"):
-            if who == "peer":
-                row.append(formula.peer[0] if formula.peer else "")
-            row += [shown(formula.found.get((who, dtype, kind))) for dtype in DTYPES for kind in KINDS]
-        lines.append(f"| {' | '.join(row)} |")
-    each = [
-        f"| `{name}` | {shown(worst)} | {ran} | {left_out or ''} |"
-        for name, (worst, ran, left_out) in every(Path(sys.argv[1])).items()
-        if ran
-    ]
+    chosen = sys.argv[2:]
+    made: dict[str, dict[str, Found]] = {}
+    held = Path("target/accuracy.pickle")
+    if chosen == ["--write"]:
+        write(pickle.loads(held.read_bytes()))
+        return
+    with multiprocessing.get_context("fork").Pool(WORKERS) as pool:
+        for name, found, seconds in pool.imap_unordered(search, chosen or NAMES):
+            made[name] = found
+            done = f"{len(made)}/{len(chosen or NAMES)}"
+            for part, one in found.items():
+                print(f"{done} {row(name, part, one)} {seconds:.0f} s", file=sys.stderr, flush=True)
+                if chosen and one.errors:
+                    explain(name, one)
+    if not chosen:
+        held.write_bytes(pickle.dumps(made))
+        write(made)
+
+
+def write(made: dict[str, dict[str, Found]]) -> None:
+    """The document."""
+    lines = [row(name, part, found) for name in NAMES for part, found in sorted(made[name].items()) if found.calls]
+    calls = sum(found.calls for parts in made.values() for found in parts.values())
+    close = sum(found.close for parts in made.values() for found in parts.values())
     text = TEXT.format(
-        rounds=ROUNDS,
+        formulas=len(NAMES),
         torch=torch.__version__.partition("+")[0],
-        exact="\n".join(lines),
+        table="\n".join(lines),
         notes=NOTES,
-        copies=COPIES,
-        every="\n".join(each),
+        calls=f"{calls:,}",
+        close=f"{close:,}",
+        near=NEAR,
     )
     Path("docs/accuracy.md").write_text(text)
 
 
+VERSIONS = load()
+CALLS: dict[str, list[Any]] = golden(Path(sys.argv[1])) if len(sys.argv) > 1 else {}
+
 if __name__ == "__main__":
+    absent = [name for name in NAMES if name not in VERSIONS or name not in CALLS]
+    assert not absent, f"without a textbook version or calls: {absent}"
     main()

@@ -237,8 +237,13 @@ fn npm(workspace: &Workspace, folder: &str) -> Result<()> {
 }
 
 /// What is installed into the Python environment, and the name that it is imported by.
-const PYTHON_PACKAGES: [(&str, &str); 4] =
-    [("numpy>=1.24", "numpy"), ("pytest", "pytest"), ("mypy", "mypy"), ("typing_extensions", "typing_extensions")];
+const PYTHON_PACKAGES: [(&str, &str); 5] = [
+    ("numpy>=1.24", "numpy"),
+    ("mpmath", "mpmath"),
+    ("pytest", "pytest"),
+    ("mypy", "mypy"),
+    ("typing_extensions", "typing_extensions"),
+];
 
 /// The interpreter of the Python environment.
 pub(crate) fn environment(workspace: &Workspace) -> PathBuf {
