@@ -104,10 +104,11 @@ impl<R: Real> TokenLoss<R> for Gate<R> {
         let four = R::narrow(4.0);
         let tail = exp(-tau * (ratio.ratio - R::one()));
         let gate = R::one() / (R::one() + tail);
-        let rest = R::one() - gate;
+        // 1 − gate, without cancelling where the gate is nearly 1
+        let rest = tail * gate;
         let slope = -four * gate * rest * ratio.ratio * advantage;
-        // an infinite ratio is beyond the gate: gradient 0, not 0 · inf
-        let slope = if rest == R::zero() { R::zero() } else { slope };
+        // on either side of the gate an infinite ratio or tail meets a 0: gradient 0, not 0 · inf
+        let slope = if gate == R::zero() || tail == R::zero() { R::zero() } else { slope };
         Token {
             loss: -(four / tau) * gate * advantage,
             slope: if ratio.beyond { R::zero() } else { slope },

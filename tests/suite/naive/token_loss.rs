@@ -116,11 +116,12 @@ pub(crate) fn sapo(tokens: Tokens<'_>, input: Input<'_>, config: &SapoConfig<'_>
         let (d, a) = (log_ratio(&input, slot), input.advantages[slot]);
         let ratio = bounded(d, config.log_ratio_bound).exp();
         let tau = if a > 0.0 { config.tau_positive } else { config.tau_negative };
-        let sigma = 1.0 / (1.0 + (-tau * (ratio - 1.0)).exp());
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let (sigma, rest) = (logistic(tau * (ratio - 1.0)), logistic(-tau * (ratio - 1.0)));
         let free = config.log_ratio_bound.map_or(true, |bound| d.abs() <= bound);
         Term {
             loss: -4.0 / tau * sigma * a,
-            slope: if free { -4.0 * sigma * (1.0 - sigma) * ratio * a } else { 0.0 },
+            slope: if free { -4.0 * sigma * rest * ratio * a } else { 0.0 },
             held: false,
             held_below: false,
             kl: -bounded(d, config.log_ratio_bound),

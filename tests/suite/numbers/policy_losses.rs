@@ -68,6 +68,18 @@ fn grad_of(
     (loss, grad)
 }
 
+/// Far above ratio 1 the gate is nearly 1, and the gradient is what is left of it.
+#[test]
+fn the_gate_of_sapo_keeps_its_digits() {
+    for log_ratio in [1.0_f64, 2.0, 3.0, 3.5] {
+        let config = SapoConfig::default();
+        let (_, grad) = grad_of(&[-1.0], &[-1.0 - log_ratio], |batch, input, grad| sapo(batch, input, &config, grad));
+        let (ratio, tail) = (log_ratio.exp(), (-config.tau_positive * (log_ratio.exp() - 1.0)).exp());
+        let want = -4.0 * ratio * tail / ((1.0 + tail) * (1.0 + tail));
+        assert!((grad[0] / want - 1.0).abs() < 1e-13, "{log_ratio}: {} {want}", grad[0]);
+    }
+}
+
 /// Tokens with probability 0 under the old policy have an infinite ratio.
 #[test]
 fn infinite_ratios() {
