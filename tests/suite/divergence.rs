@@ -1,10 +1,14 @@
 //! Stage 2: how far policy and reference are apart.
 
 use tokenwise::{
-    divergence::{KlBounds, KlConfig, KlEstimator, KlGradient as Slope, KlInput},
+    divergence::{kl_estimate, KlBounds, KlConfig, KlEstimator, KlGradient as Slope, KlInput},
     policy::PolicyConfig,
+    Batch, Layout, Mask,
 };
-use tokenwise_tests::generate::{Column, Flat, Number, Random};
+use tokenwise_tests::{
+    generate::{Column, Flat, Number, Random},
+    tolerance::{assert_close, Basis},
+};
 
 use crate::{
     case::{by_name, tokens, Case, Outcome},
@@ -91,6 +95,26 @@ impl Case for KlExactGradient {
         let (logits, ref_logits) = (flat.column(Column::Logits), flat.column(Column::RefLogits));
         let grad_kl = flat.column(Column::Advantages);
         Outcome::tokens([naive::kl_exact_gradient(tokens(flat), logits, ref_logits, flat.vocab, grad_kl, temperature)])
+    }
+}
+
+/// Random log-probabilities are rarely as far apart as the bounds lie.
+#[test]
+fn estimates_beyond_their_bounds() {
+    let log_probs: Vec<f64> = (-60..=60).map(|half| -40.0 + f64::from(half) / 2.0 + 0.1).collect();
+    let ref_log_probs = vec![-40.0; log_probs.len()];
+    let mask = vec![true; log_probs.len()];
+    let batch = Batch::new(Layout::padded(1, mask.len()).unwrap(), Mask::new(&mask)).unwrap();
+    for estimator in ESTIMATORS {
+        for bounds in [KlBounds::Unbounded, KlBounds::K3Only, KlBounds::Every] {
+            let config = KlConfig { estimator, bounds, ..Default::default() };
+            let input = KlInput { log_probs: &log_probs, ref_log_probs: &ref_log_probs };
+            let mut got = vec![0.0; mask.len()];
+            kl_estimate(&batch, input, &config, &mut got).unwrap();
+            let want: Vec<f64> =
+                log_probs.iter().zip(&ref_log_probs).map(|(new, old)| naive::kl_value(&config, new - old)).collect();
+            assert_close(&format!("{config:?}"), 16.0, Basis::F64, &got, &want);
+        }
     }
 }
 

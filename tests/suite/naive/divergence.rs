@@ -13,7 +13,7 @@ pub(crate) fn kl_value(config: &KlConfig, d: f64) -> f64 {
     let k3 = |u: f64| u.exp_m1() - u;
     match (config.estimator, config.bounds) {
         (KlEstimator::K3, KlBounds::K3Only) => clamp(k3(clamp(-d, -20.0, 20.0)), -10.0, 10.0),
-        (KlEstimator::K3, KlBounds::Every) => clamp(k3((-d).max(-10.0)), -10.0, 10.0),
+        (KlEstimator::K3, KlBounds::Every) => clamp(k3((-d).min(10.0)), -10.0, 10.0),
         (KlEstimator::K3, KlBounds::Unbounded) => k3(-d),
         (estimator, bounds) => {
             let value = match estimator {
