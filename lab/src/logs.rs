@@ -92,7 +92,8 @@ impl Logs {
             step.clock.stages.iter().map(|(name, seconds)| ((*name).to_owned(), json!(seconds))).collect();
         let seconds = step.clock.stages.iter().fold(0.0, |sum, (_, seconds)| sum + seconds);
         let timing = json!({
-            "step": step.step, "seconds": seconds, "stages": stages, "formulas": step.clock.formulas,
+            "step": step.step, "seconds": seconds, "stages": stages,
+            "computing": step.clock.computing, "formulas": step.clock.formulas,
         });
         self.timing.append(&object(timing))?;
         let mut line = Map::from_iter([("step".to_owned(), json!(step.step))]);

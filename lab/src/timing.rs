@@ -15,31 +15,48 @@ use crate::model::slices::contiguous;
 pub struct Clock {
     /// The stages in their order.
     pub stages: Vec<(&'static str, f64)>,
-    /// Seconds in formulas of tokenwise, gradients included.
+    /// Seconds in which this thread computed in all stages: without those in which it waited for a processor.
+    pub computing: f64,
+    /// Seconds of these in formulas of tokenwise, gradients included.
     pub formulas: f64,
+}
+
+/// Seconds that this thread has computed so far.
+#[cfg(unix)]
+fn computed() -> f64 {
+    cpu_time::ThreadTime::try_now().map_or(0.0, |time| time.as_duration().as_secs_f64())
+}
+
+/// Seconds that have passed: Windows counts those of a thread in ticks of 16 ms, as long as a step.
+#[cfg(not(unix))]
+fn computed() -> f64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
 impl Clock {
     /// Runs a stage.
     pub fn stage<T>(&mut self, name: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
-        let start = Instant::now();
+        let (start, before) = (Instant::now(), computed());
         let result = run(self);
         self.stages.push((name, start.elapsed().as_secs_f64()));
+        self.computing += computed() - before;
         result
     }
 
     /// Runs formulas.
     pub fn formula<T>(&mut self, run: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
+        let before = computed();
         let result = run();
-        self.formulas += start.elapsed().as_secs_f64();
+        self.formulas += computed() - before;
         result
     }
 }
 
-/// Tells the formulas' part of a backward pass from the network's: notes when the gradient reaches a tensor.
+/// Tells the formulas' part of a backward pass from the network's: notes when the gradient reaches a tensor, on the
+/// clock of the thread.
 #[derive(Clone, Debug, Default)]
-pub struct Watch(Arc<Mutex<Option<Instant>>>);
+pub struct Watch(Arc<Mutex<Option<f64>>>);
 
 impl Watch {
     /// The result of a network, watched.
@@ -61,12 +78,12 @@ impl Watch {
         let start = Self::default();
         let gradients = start.over(&loss.tensor)?.backward()?;
         if let (Some(started), Some(reached)) = (start.reached(), self.reached()) {
-            clock.formulas += reached.duration_since(started).as_secs_f64();
+            clock.formulas += reached - started;
         }
         Ok(gradients)
     }
 
-    fn reached(&self) -> Option<Instant> {
+    fn reached(&self) -> Option<f64> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,7 +98,7 @@ impl CustomOp1 for Watch {
     }
 
     fn bwd(&self, _: &Tensor, _: &Tensor, of_result: &Tensor) -> Result<Option<Tensor>> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(computed());
         Ok(Some(of_result.clone()))
     }
 }

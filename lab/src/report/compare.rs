@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    load::Run,
+    load::{Run, Timing},
     series::{Cut, ENTROPY, REWARD},
     statistics::{deviation, mean, median, paired, sum, Paired},
 };
@@ -52,10 +52,12 @@ pub(crate) struct Cost {
     pub(crate) seconds: Spread,
     /// Median over all steps.
     pub(crate) seconds_per_step: f64,
-    /// Share of token-level formulas in a step, median over steps.
+    /// Share of token-level formulas in the computing time of a step, median over steps.
     pub(crate) formulas: f64,
-    /// Share of token-level formulas in the time of all steps; a pause of the process inside of a formula counts.
+    /// Share of token-level formulas in the computing time of all steps.
     pub(crate) formulas_of_all: f64,
+    /// Whether the two are shares of the time that passed, because the runs do not say when they had a processor.
+    pub(crate) with_pauses: bool,
     /// Shares of the stages, in their order.
     pub(crate) stages: Vec<(String, f64)>,
 }
@@ -170,8 +172,9 @@ fn cost(runs: &[Run]) -> Option<Cost> {
     Some(Cost {
         seconds: Spread::of(runs.iter().map(of_run).collect()),
         seconds_per_step: median(&all),
-        formulas: median(&steps().map(|step| step.formulas / step.seconds).collect::<Vec<_>>()),
-        formulas_of_all: sum(steps().map(|step| step.formulas)) / total,
+        formulas: median(&steps().map(|step| step.formulas / step.computing()).collect::<Vec<_>>()),
+        formulas_of_all: sum(steps().map(|step| step.formulas)) / sum(steps().map(Timing::computing)),
+        with_pauses: steps().any(|step| step.computing.is_none()),
         stages,
     })
 }

@@ -236,13 +236,21 @@ fn formulas(task: &Task) -> Option<Text> {
         return None;
     }
     let step = number(step);
+    let (en, zh) = match costs.iter().any(|cost| cost.with_pauses) {
+        true => (
+            " A pause of the process counts where it happens: these runs do not say when they had a processor.",
+            "进程暂停计入其发生之处：这些运行未记录占用处理器的时间。",
+        ),
+        false => ("", ""),
+    };
     Some(Text::new(
         format!(
-            "A step takes {step} s (median). Token-level formulas take {most} of a step in the variant where they take \
-             most (median over steps); of the time of all steps together, up to {of_all}."
+            "A step takes {step} s (median). Token-level formulas take {most} of its computing time in the variant \
+             where they take most (median over steps); of that of all steps together, up to {of_all}.{en}"
         ),
         format!(
-            "每步 {step} 秒（中位数）。token 级公式在占比最高的变体中占每步的 {most}（各步中位数）；按全部步的总时间计，最多 {of_all}。"
+            "每步 {step} 秒（中位数）。token 级公式在占比最高的变体中占每步计算时间的 {most}（各步中位数）；\
+             按全部步的总计算时间计，最多 {of_all}。{zh}"
         ),
     ))
 }

@@ -47,9 +47,19 @@ pub(crate) struct Timing {
     pub(crate) seconds: f64,
     #[serde(default)]
     pub(crate) stages: Map<String, Value>,
-    /// Part of `seconds` in token-level formulas.
+    /// Part of `seconds` in which the thread of the run had a processor; runs of earlier versions do not say it.
+    #[serde(default)]
+    pub(crate) computing: Option<f64>,
+    /// Part of that in token-level formulas.
     #[serde(default)]
     pub(crate) formulas: f64,
+}
+
+impl Timing {
+    /// What the share of the formulas is a share of.
+    pub(crate) fn computing(&self) -> f64 {
+        self.computing.unwrap_or(self.seconds)
+    }
 }
 
 /// Counts between edges.

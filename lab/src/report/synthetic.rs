@@ -81,7 +81,8 @@ pub(crate) fn run(folder: &Path, task: &str, variant: &str, seed: u64, steps: u6
         });
         metrics += &format!("{line}\n");
         let stages = json!({"rollout": 0.12, "actor": 0.2});
-        timing += &format!("{}\n", json!({"step": step, "seconds": 0.33, "stages": stages, "formulas": 0.006}));
+        let times = json!({"step": step, "seconds": 0.33, "stages": stages, "computing": 0.3, "formulas": 0.006});
+        timing += &format!("{times}\n");
         if step % 50 == 0 {
             let edges: Vec<f64> = (0..=20).map(|k| spread * (f64::from(k) - 10.0) / 4.0).collect();
             let counts: Vec<u64> = (0..20).map(|k: u64| 1000 >> k.abs_diff(10)).collect();

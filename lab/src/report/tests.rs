@@ -32,7 +32,12 @@ fn what_was_built_in_is_found() {
     // 0.1 + 0.8·(1 − (1 − x)²) has its mean at 0.1 + 0.8·2/3
     assert!((c1.area.mean - 0.633).abs() < 0.01, "{:?}", c1.area);
     let cost = c1.cost.as_ref().unwrap();
-    assert!((cost.formulas - 0.006 / 0.33).abs() < 1e-9 && (cost.seconds.mean - 66.0).abs() < 1e-6, "{cost:?}");
+    assert!(
+        (cost.formulas - 0.02).abs() < 1e-9
+            && (cost.formulas_of_all - 0.02).abs() < 1e-9
+            && (cost.seconds.mean - 66.0).abs() < 1e-6,
+        "{cost:?}"
+    );
     assert_eq!(cost.stages[0].0, "rollout");
 
     use Verdict::{Held, NotHeld};

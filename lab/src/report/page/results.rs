@@ -199,9 +199,9 @@ pub(super) fn costs(task: &Task) -> String {
     html += &table(&head, &rows);
     note(
         &mut html,
-        "Shares of the time of a step. Several runs at the same time slow each other down, and a pause of the process \
-         counts where it happens: the shares over all steps include such pauses, the median step does not.",
-        "占每步时间的份额。同时运行多个任务会互相拖慢；进程暂停计入其发生之处：全部步的份额包含暂停，中位步则不含。",
+        "Shares of stages are shares of the time that passed; several runs at the same time slow each other down. Those \
+         of formulas are shares of the time in which a run had a processor, so that pauses of the process do not count.",
+        "各阶段的份额按经过的时间计，同时运行多个任务会互相拖慢；公式的份额按占用处理器的时间计，进程暂停不计入。",
     );
     html
 }
