@@ -58,7 +58,7 @@ fn a_long_history_needs_little_more_than_its_numbers() {
     let mut file = BufWriter::new(fs::File::create(folder.0.join("h.json")).unwrap());
     for step in 0..1_000_000 {
         let before = if step == 0 { '[' } else { ',' };
-        write!(file, "{before}{{\"step\": {step}, \"entropy\": 1.{step:07}}}\n").unwrap();
+        writeln!(file, "{before}{{\"step\": {step}, \"entropy\": 1.{step:07}}}").unwrap();
     }
     file.write_all(b"]").unwrap();
     drop(file);
