@@ -61,8 +61,10 @@ def sapo(call: Call) -> Results:
     def term(slot: int) -> Term:
         a, held = advantages[slot], bounded(d[slot], bound)
         ratio, tau = mp.exp(held), taus[0] if a > 0 else taus[1]
-        sigma = 1 / (1 + mp.exp(-tau * (ratio - 1)))
-        slope = ZERO if beyond(call, d[slot], bound) else -4 * sigma * (1 - sigma) * ratio * a
+        tail = mp.exp(-tau * (ratio - 1))
+        sigma = 1 / (1 + tail)
+        # 1 − σ would cancel, whatever the precision
+        slope = ZERO if beyond(call, d[slot], bound) else -4 * sigma * (tail * sigma) * ratio * a
         return Term(-4 / tau * sigma * a, slope, kl=-held)
 
     return total(call, term)
