@@ -79,12 +79,24 @@ impl Rollout {
         &self.problems[response / self.samples]
     }
 
-    /// The tokens of a part as one row. Losses here are means over tokens, which do not depend on where responses end,
-    /// and a kernel needs less time for one long row than for many short ones.
-    fn row<'a>(&'a self, part: &Part) -> tokenwise::Result<Batch<'a>> {
-        let keep = &self.keep[part.tokens.clone()];
-        Batch::new(Layout::padded(1, keep.len())?, Mask::new(keep))
+    /// All tokens as one row. Means over tokens do not depend on where responses end, and a kernel needs less time for
+    /// one long row than for many short ones.
+    ///
+    /// # Errors
+    ///
+    /// None that the samples of a policy can cause.
+    pub fn one_row(&self) -> tokenwise::Result<Batch<'_>> {
+        row(&self.keep)
     }
+
+    /// The tokens of a part as one row: losses here are means over tokens.
+    fn row<'a>(&'a self, part: &Part) -> tokenwise::Result<Batch<'a>> {
+        row(&self.keep[part.tokens.clone()])
+    }
+}
+
+fn row(keep: &[bool]) -> tokenwise::Result<Batch<'_>> {
+    Batch::new(Layout::padded(1, keep.len())?, Mask::new(keep))
 }
 
 /// Draws responses from the policy.
@@ -109,8 +121,8 @@ pub fn rollout(
     let keep = vec![true; count];
     let (mut log_probs, mut entropies) = (vec![0.0; count], vec![0.0; count]);
     clock.formula(|| {
-        // every token is on its own: one row
-        let batch = Batch::new(Layout::padded(1, count)?, Mask::new(&keep))?;
+        // every token is on its own
+        let batch = row(&keep)?;
         let input = policy::LogProbInput { logits: &sampled.logits, vocab: VOCABULARY, tokens: &sampled.tokens };
         let output = policy::LogProbOutput { log_probs: &mut log_probs, entropy: &mut entropies };
         policy::log_probs_and_entropy(&batch, input, &PolicyConfig::default(), output)

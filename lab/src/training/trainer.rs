@@ -180,7 +180,7 @@ impl Measured<'_> {
         rewards: &[f32],
         learned: &Advantages,
     ) -> anyhow::Result<Vec<(&'static str, f64)>> {
-        let batch = rollout.batch()?;
+        let batch = rollout.one_row()?;
         let mean = |numbers: &[f32]| tokenwise::metric::mean(&batch, numbers, &Default::default());
         let mut all: Vec<(&'static str, f64)> = self.report.entries().collect();
         all.extend([
